@@ -1,0 +1,1 @@
+"""argv in, exit codes and text out. No logic."""

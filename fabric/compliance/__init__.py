@@ -1,0 +1,1 @@
+"""Rules over plan and observed state; each answers PASS, FAIL or UNKNOWN."""

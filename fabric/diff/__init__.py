@@ -1,0 +1,1 @@
+"""Running and intended to an ordered change set and its rollback. Pure."""

@@ -1,0 +1,121 @@
+"""What `diff` takes and returns. A network OS gives its ordering and negation as `DiffRules`: data, not code."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from fabric.tree import Path, Tree, Value
+
+__all__ = ("Change", "ChangeSet", "DiffRules", "IntendedConfig", "Op", "Pattern", "matches")
+
+Pattern = tuple[str, ...]
+"""One regular expression per path element, each matched whole; the last may be `**` for any rest."""
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
+def matches(pattern: Pattern, path: Path) -> bool:
+    """Returns whether `path` is of `pattern`."""
+    if pattern and pattern[-1] == "**":
+        head = pattern[:-1]
+        if len(path) < len(head):
+            return False
+    else:
+        head = pattern
+        if len(path) != len(head):
+            return False
+    return all(_compiled(e).fullmatch(part) for e, part in zip(head, path, strict=False))
+
+
+class Op(StrEnum):
+    """What is done to one path."""
+
+    ADD = "add"
+    REPLACE = "replace"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that changes.
+
+    Attributes:
+        before: value now; meaningless when `op` is ADD. after: value then; meaningless when REMOVE.
+    """
+
+    op: Op
+    path: Path
+    before: Value = None
+    after: Value = None
+
+    @property
+    def inverse(self) -> "Change":
+        """Returns the change that undoes this one."""
+        op = {Op.ADD: Op.REMOVE, Op.REMOVE: Op.ADD, Op.REPLACE: Op.REPLACE}[self.op]
+        return Change(op=op, path=self.path, before=self.after, after=self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRules:
+    """How one network OS wants its changes.
+
+    Attributes:
+        order: patterns in the order in which additions must be made (a map before its binding). A path takes
+            the place of the first pattern it is of; removals go in the reverse order, after all additions. A path that no
+            pattern names goes between additions and removals.
+        disruptive: patterns whose change interrupts traffic, with the reason.
+    """
+
+    order: tuple[Pattern, ...]
+    disruptive: tuple[tuple[Pattern, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IntendedConfig:
+    """What shall stand on one device, and what of it is ours.
+
+    Attributes:
+        tree: the paths that must hold these values.
+        owned: patterns of the paths that are ours: a running path of one of them that `tree` lacks goes away.
+            Everything else is foreign and stays.
+        device_wide: patterns of paths that ports outside the intent feel; held back unless adopted.
+        text: the same in the device's own language, for people.
+    """
+
+    device: str
+    nos: str
+    tree: Tree
+    owned: tuple[Pattern, ...]
+    device_wide: tuple[Pattern, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """The ordered way from running to intended, and back.
+
+    Attributes:
+        forward: changes in order. backward: their undoing, in order.
+        held_back: changes to device-wide paths that need `--adopt`.
+        outside_ports: ports outside the intent that feel the device-wide changes.
+        disruptive: reasons why applying this interrupts traffic; () if it does not.
+        base_digest: SHA-256 of the owned part of the running tree that this was made from.
+    """
+
+    device: str
+    nos: str
+    forward: tuple[Change, ...] = ()
+    backward: tuple[Change, ...] = ()
+    held_back: tuple[Change, ...] = ()
+    outside_ports: tuple[str, ...] = ()
+    disruptive: tuple[str, ...] = ()
+    base_digest: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Returns whether there is nothing to do, and nothing held back."""
+        return not self.forward and not self.held_back

@@ -1,0 +1,1 @@
+"""What is wanted: models, and the loader that reads them from an Ansible inventory."""

@@ -1,0 +1,1 @@
+"""A virtual fabric: switches that behave like their network OS over real SSH."""

@@ -1,0 +1,1 @@
+"""Arista EOS: CLI text, configuration sessions with a commit timer."""

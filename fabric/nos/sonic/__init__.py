@@ -1,0 +1,1 @@
+"""Community SONiC: config_db.json, generic config updater."""

@@ -1,0 +1,1 @@
+"""Intent to numbers per device: maps, headroom, curves, host plans. Pure."""

@@ -1,0 +1,105 @@
+"""What `make_plan` returns: numbers per device, with why. Serialisable into the run folder."""
+
+from dataclasses import dataclass
+
+from fabric.intent.model import DcqcnSetting
+from fabric.qos import DeviceQos
+
+__all__ = ("FabricPlan", "HostNicPlan", "HostPlan", "Note", "SwitchPlan")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing that a reader of the plan must know.
+
+    Attributes:
+        code: kebab case, `headroom-unknown`, `threshold-rounded`, `ecn-after-pfc`, `unconfirmed-fact`.
+        blocks_lossless: with this the plan cannot be called lossless.
+    """
+
+    code: str
+    text: str
+    ports: tuple[str, ...] = ()
+    blocks_lossless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPlan:
+    """One switch.
+
+    Attributes:
+        qos: all that the device shall do on the ports of the intent.
+        adopt: device-wide settings may be changed.
+    """
+
+    device: str
+    nos: str
+    qos: DeviceQos
+    adopt: bool = False
+    version: str = ""
+    hwsku: str = ""
+    asic: str = ""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def lossless(self) -> bool:
+        """Returns whether nothing stands against this switch being lossless."""
+        return not any(note.blocks_lossless for note in self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class HostNicPlan:
+    """One RoCE port of a host or target.
+
+    Attributes:
+        tos: type of service of RoCE traffic: DSCP shifted by two, ECT(0) set by the NIC.
+        prio_tc: priority → NIC traffic class, 8 elements. ets_percent: per traffic class, 8 elements.
+        pfc_priorities: priorities that the NIC pauses and obeys.
+        rdma_mtu_bytes: largest RDMA path MTU that the netdev MTU carries.
+    """
+
+    netdev: str
+    family: str
+    mtu_bytes: int
+    rdma_mtu_bytes: int
+    dscp_to_priority: tuple[tuple[int, int], ...]
+    pfc_priorities: tuple[int, ...]
+    prio_tc: tuple[int, ...]
+    ets_percent: tuple[int, ...]
+    tos: int
+    cnp_dscp: int
+    cnp_priority: int
+    rp_enabled: bool
+    np_enabled: bool
+    dcqcn: tuple[DcqcnSetting, ...] = ()
+    vlan: int | None = None
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlan:
+    """One host or managed target."""
+
+    host: str
+    role: str  # "host" or "target"
+    nics: tuple[HostNicPlan, ...]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FabricPlan:
+    """The whole plan."""
+
+    fabric: str
+    switches: tuple[SwitchPlan, ...]
+    hosts: tuple[HostPlan, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def lossless(self) -> bool:
+        """Returns whether every switch can be lossless."""
+        return all(switch.lossless for switch in self.switches)
+
+    def switch(self, name: str) -> SwitchPlan | None:
+        """Returns the plan of that switch, or None."""
+        return next((switch for switch in self.switches if switch.device == name), None)

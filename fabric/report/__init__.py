@@ -1,0 +1,1 @@
+"""A run folder as JSON, HTML and JUnit."""

@@ -1,0 +1,1 @@
+"""What users ask for, composed from the floors below."""
