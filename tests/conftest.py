@@ -1,0 +1,32 @@
+"""What all tests share: hypothesis profiles, and the reference data that this project does not own."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+for name, examples in (("unit", 50), ("full", 300), ("soak", 2000)):
+    settings.register_profile(
+        name, max_examples=examples, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unit"))
+
+
+def reference_path() -> Path:
+    """Returns where the reference data should be: FABRIC_REFERENCE, or `shared` beside the checkout."""
+    return Path(os.environ.get("FABRIC_REFERENCE", ROOT.parent / "shared"))
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """Returns the folder of reference data; skips without it, and fails where CI promises it."""
+    path = reference_path()
+    if (path / "oracles").is_dir():
+        return path
+    message = f"reference data missing at {path}; set FABRIC_REFERENCE to the folder that holds oracles/ and samples/"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
