@@ -65,8 +65,8 @@ class DiffRules:
 
     Attributes:
         order: patterns in the order in which additions must be made (a map before its binding). A path takes
-            the place of the first pattern it is of; removals go in the reverse order, after all additions. A path that no
-            pattern names goes between additions and removals.
+            the place of the first pattern it is of; removals go in the reverse order, after all
+            additions. A path that no pattern names goes between additions and removals.
         disruptive: patterns whose change interrupts traffic, with the reason.
     """
 
