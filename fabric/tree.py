@@ -2,8 +2,9 @@
 
 A SONiC row field is `("PORT", "Ethernet0", "mtu") → "9100"`; an EOS line is
 `("interface Ethernet1", "mtu") → "9214"`, keyed by the OS's own rules. A value of None means
-"present, without a value": an empty row, a bare line. Trees are immutable, ordered as read, and equal
-when they hold the same paths and values in whatever order.
+"present, without a value": a bare line, or a container (row, context) with nothing below it. A container
+that has something below it has no path of its own: it is implied. Trees are immutable, ordered as read, and
+equal when they hold the same paths and values in whatever order.
 """
 
 import json

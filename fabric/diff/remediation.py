@@ -1,0 +1,137 @@
+"""The ordered way from running to intended, and back. Pure: trees and rules in, a change set out.
+
+What is foreign stays: only paths that the intent names, or that match an owned pattern, ever change. Additions and
+replacements come first, in the network OS's order (a map before its binding); removals follow in reverse
+order, so that nothing is removed while something still refers to it. The way back is the exact mirror.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+
+from fabric.diff.model import Change, ChangeSet, DiffRules, IntendedConfig, Op, Pattern, matches
+from fabric.serial import to_json
+from fabric.tree import Path, Tree
+
+__all__ = ("changes", "digest", "future", "owned_part", "rollback_of")
+
+
+def changes(
+    running: Tree,
+    intended: IntendedConfig,
+    rules: DiffRules,
+    *,
+    adopt: bool = False,
+    outside_ports: tuple[str, ...] = (),
+) -> ChangeSet:
+    """Returns the change set that makes `running` hold `intended`.
+
+    Args:
+        running: the whole running configuration.
+        intended: what shall stand there, and which patterns are ours.
+        rules: the network OS's order.
+        adopt: device-wide paths may change; else their changes are held back.
+        outside_ports: ports outside the intent that feel device-wide paths, for the record.
+    """
+    wanted = [*_removals(running, intended), *_puts(running, intended)]
+    allowed = [one for one in wanted if adopt or not _of_any(intended.device_wide, one.path)]
+    held_back = [one for one in wanted if not (adopt or not _of_any(intended.device_wide, one.path))]
+    forward = _in_order(allowed, rules)
+    wide = any(_of_any(intended.device_wide, one.path) for one in wanted)
+    return ChangeSet(
+        device=intended.device,
+        nos=intended.nos,
+        forward=tuple(forward),
+        backward=rollback_of(running, forward),
+        held_back=tuple(_in_order(held_back, rules)),
+        outside_ports=outside_ports if wide else (),
+        disruptive=_disruptive(forward, rules),
+        base_digest=digest(owned_part(running, intended)),
+    )
+
+
+def future(tree: Tree, steps: Iterable[Change]) -> Tree:
+    """Returns the configuration after `steps`: `future(running, forward)` holds the intended paths.
+
+    A container that gets its first child stops having a path of its own (see `fabric.tree`).
+    """
+    put = {}
+    drop = []
+    for step in steps:
+        if step.op is Op.REMOVE:
+            put.pop(step.path, None)
+            drop.append(step.path)
+        else:
+            put[step.path] = step.after
+    filled = [up for path in put for up in _ancestors(path) if up in tree and tree[up] is None and up not in put]
+    return tree.with_changes(put, drop=[*drop, *(up for up in filled if _childless(tree, up))])
+
+
+def rollback_of(running: Tree, forward: Sequence[Change]) -> tuple[Change, ...]:
+    """Returns the changes that bring `future(running, forward)` back to `running`."""
+    mirror = [one.inverse for one in reversed(forward)]
+    emptied = dict.fromkeys(up for one in forward if one.op is Op.ADD for up in _ancestors(one.path) if up in running)
+    back_in = [
+        Change(op=Op.ADD, path=up, after=None) for up in emptied if running[up] is None and _childless(running, up)
+    ]
+    return (*mirror, *back_in)
+
+
+def owned_part(running: Tree, intended: IntendedConfig) -> Tree:
+    """Returns what of `running` is ours: the paths that the intent names or owns."""
+    return Tree({p: v for p, v in running.items() if p in intended.tree or _of_any(intended.owned, p)})
+
+
+def digest(tree: Tree) -> str:
+    """Returns the SHA-256 of a tree, whatever its order."""
+    text = json.dumps(sorted(to_json(tree) or [], key=repr), separators=(",", ":"))  # type: ignore[arg-type]
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _removals(running: Tree, intended: IntendedConfig) -> Iterable[Change]:
+    for path, value in running.items():
+        if path not in intended.tree and _of_any(intended.owned, path) and not _is_filled(path, value, intended.tree):
+            yield Change(op=Op.REMOVE, path=path, before=value)
+
+
+def _is_filled(path: Path, value: object, tree: Tree) -> bool:
+    """Returns whether an empty container is about to get children: then it need not be removed."""
+    return value is None and bool(tree.children(*path))
+
+
+def _puts(running: Tree, intended: IntendedConfig) -> Iterable[Change]:
+    for path, value in intended.tree.items():
+        if path not in running:
+            yield Change(op=Op.ADD, path=path, after=value)
+        elif running[path] != value:
+            yield Change(op=Op.REPLACE, path=path, before=running[path], after=value)
+
+
+def _in_order(steps: Sequence[Change], rules: DiffRules) -> list[Change]:
+    puts = [one for one in steps if one.op is not Op.REMOVE]
+    removals = [one for one in steps if one.op is Op.REMOVE]
+    puts.sort(key=lambda one: _rank(one.path, rules))
+    removals.sort(key=lambda one: _rank(one.path, rules))
+    return [*puts, *reversed(removals)]
+
+
+def _rank(path: Path, rules: DiffRules) -> int:
+    ranks = (index for index, pattern in enumerate(rules.order) if matches(pattern, path))
+    return next(ranks, len(rules.order))
+
+
+def _of_any(patterns: Iterable[Pattern], path: Path) -> bool:
+    return any(matches(pattern, path) for pattern in patterns)
+
+
+def _disruptive(steps: Iterable[Change], rules: DiffRules) -> tuple[str, ...]:
+    reasons = (reason for one in steps for pattern, reason in rules.disruptive if matches(pattern, one.path))
+    return tuple(dict.fromkeys(reasons))
+
+
+def _ancestors(path: Path) -> Iterable[Path]:
+    return (path[:depth] for depth in range(1, len(path)))
+
+
+def _childless(tree: Tree, path: Path) -> bool:
+    return not tree.children(*path)
