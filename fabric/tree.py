@@ -9,7 +9,7 @@ equal when they hold the same paths and values in whatever order.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 __all__ = ("EMPTY", "Path", "Tree", "Value")
 
@@ -18,11 +18,15 @@ Value: TypeAlias = str | tuple[str, ...] | None
 
 
 class Tree(Mapping[Path, Value]):
-    """An immutable mapping of paths to values."""
+    """An immutable mapping of paths to values.
+
+    Args:
+        items: paths and values; a mapping's keys are paths (`Any`, since mappings are invariant in their keys).
+    """
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Mapping[Path, Value] | Iterable[tuple[Path, Value]] = ()) -> None:
+    def __init__(self, items: Mapping[Any, Value] | Iterable[tuple[Path, Value]] = ()) -> None:
         self._items: dict[Path, Value] = dict(items)
 
     def __getitem__(self, path: Path) -> Value:
@@ -52,6 +56,10 @@ class Tree(Mapping[Path, Value]):
         """Returns the distinct next elements below `prefix`, in order."""
         depth = len(prefix)
         return tuple(dict.fromkeys(p[depth] for p in self._items if len(p) > depth and p[:depth] == prefix))
+
+    def containers(self) -> frozenset[Path]:
+        """Returns every path that has something below it."""
+        return frozenset(path[:depth] for path in self._items for depth in range(1, len(path)))
 
     def with_changes(self, put: Mapping[Path, Value], drop: Iterable[Path] = ()) -> "Tree":
         """Returns a tree without `drop`, then with `put`."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from fabric.diff.model import Change, ChangeSet, DiffRules, IntendedConfig, Op, Pattern, matches
 from fabric.serial import to_json
-from fabric.tree import Path, Tree
+from fabric.tree import Path, Tree, Value
 
 __all__ = ("changes", "digest", "future", "owned_part", "rollback_of")
 
@@ -55,26 +55,25 @@ def future(tree: Tree, steps: Iterable[Change]) -> Tree:
 
     A container that gets its first child stops having a path of its own (see `fabric.tree`).
     """
-    put = {}
-    drop = []
+    put: dict[Path, Value] = {}
+    drop: list[Path] = []
     for step in steps:
         if step.op is Op.REMOVE:
             put.pop(step.path, None)
             drop.append(step.path)
         else:
             put[step.path] = step.after
-    filled = [up for path in put for up in _ancestors(path) if up in tree and tree[up] is None and up not in put]
-    return tree.with_changes(put, drop=[*drop, *(up for up in filled if _childless(tree, up))])
+    filled = {up for path in put for up in _ancestors(path) if up in tree and up not in put}
+    return tree.with_changes(put, drop=[*drop, *(filled - tree.containers())])
 
 
 def rollback_of(running: Tree, forward: Sequence[Change]) -> tuple[Change, ...]:
     """Returns the changes that bring `future(running, forward)` back to `running`."""
     mirror = [one.inverse for one in reversed(forward)]
-    emptied = dict.fromkeys(up for one in forward if one.op is Op.ADD for up in _ancestors(one.path) if up in running)
-    back_in = [
-        Change(op=Op.ADD, path=up, after=None) for up in emptied if running[up] is None and _childless(running, up)
-    ]
-    return (*mirror, *back_in)
+    added = {one.path for one in forward if one.op is Op.ADD}
+    filled = dict.fromkeys(up for path in added for up in _ancestors(path) if up in running)
+    full = running.containers()
+    return (*mirror, *(Change(op=Op.ADD, path=up) for up in filled if up not in full))
 
 
 def owned_part(running: Tree, intended: IntendedConfig) -> Tree:
@@ -84,19 +83,16 @@ def owned_part(running: Tree, intended: IntendedConfig) -> Tree:
 
 def digest(tree: Tree) -> str:
     """Returns the SHA-256 of a tree, whatever its order."""
-    text = json.dumps(sorted(to_json(tree) or [], key=repr), separators=(",", ":"))  # type: ignore[arg-type]
+    rows = sorted(json.dumps(to_json(pair)) for pair in tree.items())
+    text = "\n".join(rows)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _removals(running: Tree, intended: IntendedConfig) -> Iterable[Change]:
+    filled = intended.tree.containers()  # an empty container that is about to get children need not go
     for path, value in running.items():
-        if path not in intended.tree and _of_any(intended.owned, path) and not _is_filled(path, value, intended.tree):
+        if path not in intended.tree and path not in filled and _of_any(intended.owned, path):
             yield Change(op=Op.REMOVE, path=path, before=value)
-
-
-def _is_filled(path: Path, value: object, tree: Tree) -> bool:
-    """Returns whether an empty container is about to get children: then it need not be removed."""
-    return value is None and bool(tree.children(*path))
 
 
 def _puts(running: Tree, intended: IntendedConfig) -> Iterable[Change]:
@@ -131,7 +127,3 @@ def _disruptive(steps: Iterable[Change], rules: DiffRules) -> tuple[str, ...]:
 
 def _ancestors(path: Path) -> Iterable[Path]:
     return (path[:depth] for depth in range(1, len(path)))
-
-
-def _childless(tree: Tree, path: Path) -> bool:
-    return not tree.children(*path)
