@@ -1,9 +1,67 @@
-# One line a target; `make help` lists them.
-PY := .venv/bin/python
-export PYTHONPATH := $(CURDIR)
+# `make demo` shows the main job, `make test` proves it, `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
 
-.PHONY: lint unit
-lint:
-	.venv/bin/ruff check fabric tests && .venv/bin/ruff format --check fabric tests && .venv/bin/mypy -p fabric && .venv/bin/lint-imports
-unit:
-	$(PY) -m pytest tests/unit
+export PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= 2
+CHECKED := fabric tests benchmarks playbooks/action_plugins
+UNIT := tests/unit tests/property
+
+.PHONY: help venv demo test unit lint cov docs-check bars soak wheel clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+# Two stamps: what runs, and what tests. A changed pyproject.toml or constraints.txt makes them anew.
+.venv/.stamp: pyproject.toml constraints.txt
+	@.ci/venv && touch $@
+
+.venv/.stamp-dev: pyproject.toml constraints.txt
+	@.ci/venv dev && touch .venv/.stamp $@
+
+venv: .venv/.stamp ## set up .venv with what fabricctl needs
+
+demo: .venv/.stamp ## run the main job over real SSH against emulated switches on this machine
+	@$(BIN)/fabricctl demo
+
+test: .venv/.stamp-dev lint docs-check ## lint, types, layers, then every test (300 examples a property) and the coverage gate
+	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git
+	rm -f .coverage .coverage.*
+	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --cov --cov-report= --junit-xml=build/junit.xml
+	$(BIN)/coverage json -q -o build/coverage.json
+	$(BIN)/python tests/coverage_gate.py build/coverage.json
+
+unit: .venv/.stamp-dev ## the fast tier: under 30 s, 50 examples a property
+	$(BIN)/pytest -n $(JOBS) -m 'not slow' $(UNIT)
+
+lint: .venv/.stamp-dev ## ruff, its formatter, mypy --strict, import-linter
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy -p fabric -p tests
+	$(BIN)/mypy benchmarks playbooks/action_plugins
+	$(BIN)/lint-imports
+
+cov: .venv/.stamp-dev ## coverage by file of the last `make test`, as text and build/htmlcov
+	$(BIN)/coverage html -q -d build/htmlcov
+	$(BIN)/coverage report
+
+docs-check: .venv/.stamp-dev ## spelling, YAML style, links of the documents
+	$(BIN)/codespell fabric docs inventory playbooks templates *.md
+	$(BIN)/yamllint -s playbooks inventory
+	$(BIN)/python tests/doc_links.py
+
+bars: ## rerun the bars of one issue: make bars ISSUE=02
+	@tests/bars/run '$(ISSUE)'
+
+soak: .venv/.stamp-dev ## 2,000 examples a property; prints the record for docs/evidence
+	@tests/soak
+
+wheel: .venv/.stamp-dev ## build dist/fabricctl-*.whl
+	rm -rf dist
+	$(BIN)/python -m build --wheel .
+
+clean: ## remove what the targets made, the virtual environment too
+	rm -rf .venv build dist demo-run .coverage .coverage.* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

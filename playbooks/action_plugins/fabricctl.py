@@ -1,0 +1,72 @@
+"""The Ansible action `fabricctl`: hands one verb to `fabric.workflow` and its answer back to Ansible.
+
+It runs on the machine that runs ansible-playbook and connects to nothing itself. It must hold no logic: what it passes
+on is what ansible-playbook was given (inventory sources, limit, vault secrets, extra variables, check mode), so that
+the playbook and the command line do the same. Vault secrets are handed over in memory and stand in no result.
+"""
+
+import sys
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no types
+    """One task of the playbooks; its arguments are `verb` and the options of that verb."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Returns Ansible's result: changed, failed, msg, diff, and the run's summary."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        options = dict(self._task.args)
+        verb = options.pop("verb", "")
+        options |= {
+            "limit": _limited_hosts(variables),
+            "vault_secrets": _vault_secrets(self._loader),
+            "extra_vars": _own_variables(load_extra_vars(self._loader)),
+        }
+        answer = _entry()(
+            str(verb),
+            [str(source) for source in variables.get("ansible_inventory_sources") or ()],
+            check_mode=bool(self._task.check_mode),
+            options=options,
+        )
+        result.update(answer)
+        result["diff"] = _as_diff(answer.get("diff"))
+        return result
+
+
+def _entry() -> Any:
+    # Here, not at the top: where the package is missing, this says so in one line instead of a traceback.
+    try:
+        from fabric.workflow import ansible_entry
+    except ImportError as error:
+        raise AnsibleActionFail(
+            f"fabricctl is not installed in the Python that runs ansible-playbook ({sys.executable}): {error}. "
+            f"Run: {sys.executable} -m pip install fabricctl, or call the ansible-playbook beside fabricctl"
+        ) from error
+    return ansible_entry
+
+
+def _vault_secrets(loader: Any) -> list[tuple[str, bytes]]:
+    # ansible-core has no public way to the secrets that it asked the user for.
+    return [(str(name), bytes(secret.bytes)) for name, secret in loader._vault.secrets or ()]  # noqa: SLF001
+
+
+def _limited_hosts(variables: dict[str, Any]) -> list[str]:
+    # Ansible has resolved --limit; no limit is an empty list. The play names localhost, which is no device of ours.
+    if not variables.get("ansible_limit"):
+        return []
+    known = set((variables.get("groups") or {}).get("all") or ())
+    return sorted(str(host) for host in variables.get("ansible_play_hosts_all") or () if host in known)
+
+
+def _own_variables(extra: dict[str, Any]) -> dict[str, Any]:
+    # -e wins over every inventory, so what concerns the fabric must reach the loader too.
+    return {str(name): value for name, value in extra.items() if str(name).startswith(("fabric_", "ansible_"))}
+
+
+def _as_diff(diff: object) -> object:
+    return {"prepared": diff} if isinstance(diff, str) else diff or []
