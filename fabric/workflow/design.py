@@ -1,0 +1,90 @@
+"""One switch: its plan and its running configuration to the change that closes the gap. Pure but for the catalog.
+
+The text of the running configuration is an argument and is not kept: what leaves here is the owned part and digests.
+"""
+
+from dataclasses import dataclass
+
+from fabric.diff import Change, ChangeSet, IntendedConfig, changes, owned_part
+from fabric.nos import Nos, RenderContext, catalog
+from fabric.plan.model import SwitchPlan
+from fabric.qos import DeviceQos
+from fabric.tree import Tree
+
+__all__ = ("DeviceChange", "design", "differences", "observed")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChange:
+    """What one switch needs.
+
+    Attributes:
+        intended: what shall stand there.
+        changes: the ordered way there and back.
+        owned_now: the owned part of the running tree.
+        payload: `changes.forward` in the device's language; rollback: `changes.backward`.
+    """
+
+    device: str
+    nos: str
+    intended: IntendedConfig
+    changes: ChangeSet
+    owned_now: Tree
+    payload: str
+    rollback: str
+
+
+def design(plan: SwitchPlan, running_text: str) -> DeviceChange:
+    """Returns what the switch of `plan` needs, given its running configuration.
+
+    Raises:
+        FabricError: the text is not of the planned network OS, or the plan cannot be rendered on it.
+    """
+    nos = catalog.get(plan.nos)
+    running = nos.tree(running_text)
+    found = _changes(nos, plan, running, install=False)
+    if found[1].disruptive:  # what the device takes only by a reload may then be part of it
+        found = _changes(nos, plan, running, install=True)
+    intended, change_set = found
+    return DeviceChange(
+        device=plan.device,
+        nos=plan.nos,
+        intended=intended,
+        changes=change_set,
+        owned_now=owned_part(running, intended),
+        payload=nos.payload(change_set.forward, running) if change_set.forward else "",
+        rollback=_payload_back(nos, change_set, running_text),
+    )
+
+
+def differences(change: DeviceChange, plan: SwitchPlan, running_text: str) -> tuple[Change, ...]:
+    """Returns what still differs from the intent in a configuration read anew; held-back paths do not count."""
+    nos = catalog.get(change.nos)
+    again = changes(nos.tree(running_text), change.intended, nos.rules, adopt=plan.adopt)
+    return again.forward
+
+
+def observed(plan: SwitchPlan, running_text: str) -> DeviceQos:
+    """Returns what the running configuration does with packets."""
+    return catalog.get(plan.nos).parse(running_text, device=plan.device)
+
+
+def _changes(nos: Nos, plan: SwitchPlan, running: Tree, *, install: bool) -> tuple[IntendedConfig, ChangeSet]:
+    context = RenderContext(
+        version=plan.version,
+        asic=plan.asic,
+        hwsku=plan.hwsku,
+        running=running,
+        adopt=plan.adopt,
+        install=install,
+    )
+    intended = nos.render(plan.qos, context)
+    outside = nos.outside_ports(running, intended)
+    return intended, changes(running, intended, nos.rules, adopt=plan.adopt, outside_ports=outside)
+
+
+def _payload_back(nos: Nos, change_set: ChangeSet, running_text: str) -> str:
+    if not change_set.forward:
+        return ""
+    after = nos.tree(nos.apply(running_text, nos.payload(change_set.forward, nos.tree(running_text))))
+    return nos.payload(change_set.backward, after)

@@ -1,0 +1,126 @@
+"""A run folder: one JSON file a stage, each with the schema version that wrote it. Knows no stage.
+
+Any stage can be read back and rerun from there, attached to a ticket, or compared. Holds owned sections and digests:
+no full configuration, no secret.
+"""
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from fabric.errors import EnvironmentMissingError, FabricError
+from fabric.serial import SerialError, from_json, to_json
+
+__all__ = ("SCHEMA_VERSION", "RunFolder", "read_document", "write_document")
+
+SCHEMA_VERSION: Final = 1
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """One run's folder."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, root: Path, verb: str, unix_s: float) -> "RunFolder":
+        """Returns a new folder `ROOT/20261129-171122-provision`, a number added when it is taken.
+
+        Raises:
+            EnvironmentMissingError: the folder cannot be made.
+        """
+        stem = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(unix_s))}-{verb}"
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            for number in range(1000):
+                path = root / (f"{stem}-{number}" if number else stem)
+                try:
+                    path.mkdir(mode=0o700)
+                except FileExistsError:
+                    continue
+                return cls(path)
+        except OSError as error:
+            raise _unwritable(root, error) from error
+        raise EnvironmentMissingError(f"{root} holds 1000 runs of this second", remedy="Wait a second and try again.")
+
+    def write(self, stage: str, value: object) -> Path:
+        """Writes `STAGE.json` and returns its path."""
+        target = self.path / f"{stage}.json"
+        write_document(target, value)
+        return target
+
+    def read(self, stage: str, kind: type[T]) -> T:
+        """Returns what `write` was given for that stage."""
+        return read_document(self.path / f"{stage}.json", kind)
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Writes a file that is made from the JSON (report, JUnit) and returns its path."""
+        target = self.path / name
+        _replace(target, text)
+        return target
+
+
+def write_document(target: Path, value: object) -> None:
+    """Writes `value` to `target` as a versioned document, whole or not at all, readable by the owner only.
+
+    Raises:
+        EnvironmentMissingError: the place cannot be written.
+    """
+    document = {"schema": SCHEMA_VERSION, "kind": type(value).__name__, "data": to_json(value)}
+    _replace(target, json.dumps(document, indent=1) + "\n")
+
+
+def read_document(source: Path, kind: type[T]) -> T:
+    """Returns the `kind` that `write_document` wrote.
+
+    Raises:
+        FabricError: no such file, not a document of this kind, or of a schema that this release cannot read.
+    """
+    try:
+        document = json.loads(source.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FabricError(
+            f"there is no {source}", remedy="Name a run folder, or a file that `plan -o` wrote."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise FabricError(f"{source} cannot be read as JSON", found=str(error)) from error
+    if not isinstance(document, dict) or document.get("kind") != kind.__name__:
+        found = document.get("kind") if isinstance(document, dict) else type(document).__name__
+        raise FabricError(f"{source} is not what was asked for", found=str(found), expected=kind.__name__)
+    if document.get("schema") != SCHEMA_VERSION:
+        raise FabricError(
+            f"{source} was written with another schema",
+            found=str(document.get("schema")),
+            expected=str(SCHEMA_VERSION),
+            remedy="Make the plan again with this release.",
+        )
+    try:
+        return from_json(kind, document.get("data"))
+    except SerialError as error:
+        raise FabricError(f"{source} does not hold a whole {kind.__name__}", found=str(error)) from error
+
+
+def _replace(target: Path, text: str) -> None:
+    scratch = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        scratch.replace(target)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise _unwritable(target, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> EnvironmentMissingError:
+    return EnvironmentMissingError(
+        f"{path} cannot be written",
+        found=str(error.strerror),
+        remedy="Free space or choose another folder with --runs.",
+    )
