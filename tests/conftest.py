@@ -15,6 +15,14 @@ for name, examples in (("unit", 50), ("full", 300), ("soak", 2000)):
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unit"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that need the reference data, so that `-m reference` finds them."""
+    for item in items:
+        if "reference" in getattr(item, "fixturenames", ()):
+            item.add_marker("reference")
+
+
 def reference_path() -> Path:
     """Returns where the reference data should be: FABRIC_REFERENCE, or `shared` beside the checkout."""
     return Path(os.environ.get("FABRIC_REFERENCE", ROOT.parent / "shared"))
