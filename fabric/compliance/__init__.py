@@ -1,1 +1,20 @@
-"""Rules over plan and observed state; each answers PASS, FAIL or UNKNOWN."""
+"""Rules over plan and observed state; each answers PASS, FAIL or UNKNOWN. Opens nothing, asks nobody."""
+
+from fabric.compliance.evaluate import evaluate, evaluate_links, link_rules, rules
+from fabric.compliance.grouping import Judgement
+from fabric.compliance.rule import Expected, LinkRule, PortRule, PortState, Rule, Subject, expected_of
+
+__all__ = (
+    "Expected",
+    "Judgement",
+    "LinkRule",
+    "PortRule",
+    "PortState",
+    "Rule",
+    "Subject",
+    "evaluate",
+    "evaluate_links",
+    "expected_of",
+    "link_rules",
+    "rules",
+)
