@@ -23,7 +23,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no t
         options = dict(self._task.args)
         verb = options.pop("verb", "")
         options |= {
-            "limit": _limited_hosts(variables),
+            "limit": str(variables.get("ansible_limit") or ""),
             "vault_secrets": _vault_secrets(self._loader),
             "extra_vars": _own_variables(load_extra_vars(self._loader)),
         }
@@ -53,14 +53,6 @@ def _entry() -> Any:
 def _vault_secrets(loader: Any) -> list[tuple[str, bytes]]:
     # ansible-core has no public way to the secrets that it asked the user for.
     return [(str(name), bytes(secret.bytes)) for name, secret in loader._vault.secrets or ()]  # noqa: SLF001
-
-
-def _limited_hosts(variables: dict[str, Any]) -> list[str]:
-    # Ansible has resolved --limit; no limit is an empty list. The play names localhost, which is no device of ours.
-    if not variables.get("ansible_limit"):
-        return []
-    known = set((variables.get("groups") or {}).get("all") or ())
-    return sorted(str(host) for host in variables.get("ansible_play_hosts_all") or () if host in known)
 
 
 def _own_variables(extra: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def lint(checkout: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [LINTER, "--no-cache"],
         cwd=checkout,
-        env={**os.environ, "PYTHONPATH": str(checkout)},
+        env={**os.environ, "PYTHONPATH": str(checkout), "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,
