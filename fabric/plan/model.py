@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from fabric.intent.model import DcqcnSetting
 from fabric.qos import DeviceQos
+from fabric.qos.headroom_terms import Headroom
 
-__all__ = ("FabricPlan", "HostNicPlan", "HostPlan", "Note", "SwitchPlan")
+__all__ = ("FabricPlan", "HostNicPlan", "HostPlan", "Note", "PortHeadroom", "SwitchPlan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,21 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class PortHeadroom:
+    """What the lossless priority group of these ports needs, whoever sizes it."""
+
+    ports: tuple[str, ...]
+    headroom: Headroom
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchPlan:
     """One switch.
 
     Attributes:
         qos: all that the device shall do on the ports of the intent.
         adopt: device-wide settings may be changed.
+        headroom: the numbers behind each lossless priority group, also where the NOS computes them by itself.
     """
 
     device: str
@@ -40,6 +50,7 @@ class SwitchPlan:
     hwsku: str = ""
     asic: str = ""
     notes: tuple[Note, ...] = ()
+    headroom: tuple[PortHeadroom, ...] = ()
 
     @property
     def lossless(self) -> bool:
@@ -97,8 +108,9 @@ class FabricPlan:
 
     @property
     def lossless(self) -> bool:
-        """Returns whether every switch can be lossless."""
-        return all(switch.lossless for switch in self.switches)
+        """Returns whether nothing stands against any switch, any host or the whole."""
+        elsewhere = (*self.notes, *(note for host in self.hosts for note in host.notes))
+        return all(switch.lossless for switch in self.switches) and not any(n.blocks_lossless for n in elsewhere)
 
     def switch(self, name: str) -> SwitchPlan | None:
         """Returns the plan of that switch, or None."""

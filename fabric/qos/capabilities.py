@@ -61,6 +61,12 @@ class Capabilities:
         commit_confirm: native timer or our deadman.
         headroom_owner: who sizes the headroom.
         cable_lengths_m: the only lengths it takes, or () for any.
+        watchdog_polls_per_timer: polling interval times this is at most the shorter of detection and
+            restoration (2 on EOS, 1 on SONiC).
+        watchdog_actions: of `drop`, `forward`, `alert`, those it has.
+        watchdog_guarantee_kbps: the watchdog only watches queues with a guaranteed bandwidth, and this much
+            is enough; None where it watches every lossless queue.
+        dcbx_modes: of `off`, `ieee`, `cee`, those it has.
     """
 
     nos: str
@@ -78,3 +84,7 @@ class Capabilities:
     commit_confirm: Fact[CommitConfirm]
     headroom_owner: Fact[HeadroomOwner]
     cable_lengths_m: Fact[tuple[int, ...]]
+    watchdog_polls_per_timer: Fact[int] = Fact(2, "the strictest rule, EOS's", unconfirmed=True)
+    watchdog_actions: Fact[tuple[str, ...]] = Fact(("drop", "forward", "alert"), "not stated", unconfirmed=True)
+    watchdog_guarantee_kbps: Fact[int | None] = Fact(None, "not stated", unconfirmed=True)
+    dcbx_modes: Fact[tuple[str, ...]] = Fact(("off", "ieee", "cee"), "not stated", unconfirmed=True)
