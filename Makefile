@@ -10,7 +10,7 @@ JOBS ?= 2
 CHECKED := fabric tests benchmarks playbooks/action_plugins
 UNIT := tests/unit tests/property
 
-.PHONY: help venv demo test unit lint cov docs-check bars soak wheel clean
+.PHONY: help venv demo test programs unit lint cov docs-check bars soak wheel clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -27,12 +27,14 @@ venv: .venv/.stamp ## set up .venv with what fabricctl needs
 demo: .venv/.stamp ## run the main job over real SSH against emulated switches on this machine
 	@$(BIN)/fabricctl demo
 
-test: .venv/.stamp-dev lint docs-check ## lint, types, layers, then every test (300 examples a property) and the coverage gate
-	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git
+test: programs .venv/.stamp-dev lint docs-check ## lint, types, layers, then every test (300 examples a property) and the coverage gate
 	rm -f .coverage .coverage.*
 	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --cov --cov-report= --junit-xml=build/junit.xml
 	$(BIN)/coverage json -q -o build/coverage.json
 	$(BIN)/python tests/coverage_gate.py build/coverage.json
+
+programs:
+	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git
 
 unit: .venv/.stamp-dev ## the fast tier: under 30 s, 50 examples a property
 	$(BIN)/pytest -n $(JOBS) -m 'not slow' $(UNIT)
