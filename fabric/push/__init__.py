@@ -1,1 +1,24 @@
 """Change sets onto devices, transactionally: stage, commit under a timer, verify, confirm or revert."""
+
+from fabric.push.jobs import Compare, DeviceJob, PushOptions, SessionFactory
+from fabric.push.journal import unfinished
+from fabric.push.provision import push_all, rehearse_all
+from fabric.push.reading import Reading, fetch_all, run_all
+from fabric.push.session import DeviceSession, StagedChange
+from fabric.push.sessions import session_factory
+
+__all__ = (
+    "Compare",
+    "DeviceJob",
+    "DeviceSession",
+    "PushOptions",
+    "Reading",
+    "SessionFactory",
+    "StagedChange",
+    "fetch_all",
+    "push_all",
+    "rehearse_all",
+    "run_all",
+    "session_factory",
+    "unfinished",
+)

@@ -1,7 +1,8 @@
 """The verbs of a transaction on one device. One protocol; four implementations under `push/sessions`.
 
-Order: open → fetch → stage → commit → (new fetch) → confirm, or revert. `commit` arms the device's own timer, or our
-deadman, before anything changes: from then on, doing nothing brings the device back.
+Order: open → fetch → stage → commit → close, open → fetch → confirm → save, or revert. `commit` arms the device's own
+timer, or our deadman, before anything changes: from then on, doing nothing brings the device back. One session object
+serves one transaction: it is closed and opened again when the connection was lost, and remembers what it has done.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class DeviceSession(Protocol):
     """One device under a transaction. Every verb raises a `DeviceError` of the right kind."""
 
     def open(self) -> None:
-        """Connects and logs in; checks the host key."""
+        """Connects and logs in; checks the host key. May be called again after `close`."""
         ...
 
     def fetch(self) -> str:
@@ -49,19 +50,34 @@ class DeviceSession(Protocol):
         ...
 
     def commit(self, change: StagedChange, *, confirm_s: int) -> None:
-        """Applies the staged change under a timer of `confirm_s` seconds that undoes it."""
+        """Applies the staged change under a timer of `confirm_s` seconds that undoes it.
+
+        A disruptive commit may cut the session; that alone is no error.
+        """
         ...
 
     def confirm(self, change: StagedChange) -> None:
-        """Stops the timer and makes the change lasting (saved across a reboot)."""
+        """Stops the timer: the change stays until the next boot.
+
+        Raises:
+            CommitTimeoutError: the timer was gone already.
+        """
+        ...
+
+    def save(self, change: StagedChange) -> None:
+        """Makes the running configuration the one that the device boots with. May be repeated."""
         ...
 
     def revert(self, change: StagedChange) -> None:
-        """Brings the device back to before `commit`, now.
+        """Brings the device back to before `commit`, now, whether or not the timer was stopped. May be repeated.
 
         Raises:
-            RollbackFailedError: the device refused; `remedy` has the recovery commands.
+            RollbackFailedError: the device refused and would refuse again.
         """
+        ...
+
+    def recovery(self, change: StagedChange) -> tuple[str, ...]:
+        """Returns the commands that a person types on the device to bring it back; needs no connection."""
         ...
 
     def discard(self, change: StagedChange) -> None:

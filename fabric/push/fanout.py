@@ -1,0 +1,62 @@
+"""Many devices at a time: the only place of `push` with threads. Collects results, stops at no failure.
+
+Knows nothing of transactions: it takes items and a function and returns results in the order of the items.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import TypeVar
+
+__all__ = ("fan_out",)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def fan_out(
+    items: Sequence[Item],
+    work: Callable[[Item, Callable[[], bool]], Result],
+    *,
+    workers: int,
+    crashed: Callable[[Item, Exception], Result],
+    skipped: Callable[[Item], Result],
+) -> tuple[Result, ...]:
+    """Returns one result per item, in order.
+
+    Ctrl-C stops the run without breaking off a transaction: what has not begun is skipped, and what has begun is
+    told through the second argument of `work` and ends in its own way. A second Ctrl-C is raised.
+
+    Args:
+        items: what to work on.
+        work: called in a worker thread with the item and a function that says whether the run shall stop.
+        workers: items at a time.
+        crashed: makes the result of an item whose `work` raised.
+        skipped: makes the result of an item that was not begun.
+    """
+    if not items:
+        return ()
+    stop = Event()
+
+    def one(item: Item) -> Result:
+        if stop.is_set():
+            return skipped(item)
+        try:
+            return work(item, stop.is_set)
+        except Exception as error:  # noqa: BLE001  # the one broad except: a defect in one device's run must not hide the others' results
+            return crashed(item, error)
+
+    with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push") as pool:
+        futures = [pool.submit(one, item) for item in items]
+        try:
+            _wait(futures)
+        except KeyboardInterrupt:
+            stop.set()
+            _wait(futures)
+    return tuple(future.result() for future in futures)
+
+
+def _wait(futures: Sequence[Future[Result]]) -> None:
+    pending = set(futures)
+    while pending:  # short waits: a wait without an end would not let Ctrl-C through on every platform
+        _, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)

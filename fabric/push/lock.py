@@ -1,0 +1,169 @@
+"""One operator at a device at a time, on this machine and on others that share the state directory.
+
+The lock is a file that its holder keeps `flock`ed: the kernel lets go when the process dies, however it dies. The
+file's content says who holds it, for people, and for other machines, where `flock` does not reach: there the expiry
+decides. A lock left by a dead process is taken over, and the new holder learns until when the device's own timer may
+still be running.
+"""
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from fabric.clock import Clock
+from fabric.errors import DeviceError, FabricError
+from fabric.push.journal import file_name, private_folder
+from fabric.serial import SerialError, from_json, to_json
+
+__all__ = ("DeviceLock", "LockRecord")
+
+
+@dataclass(frozen=True, slots=True)
+class LockRecord:
+    """What a lock file says.
+
+    Attributes:
+        expires_unix_s: on other machines the lock counts until then.
+        settles_unix_s: the device's own timer has surely run by then; 0 if none was armed.
+        run: the run that holds it.
+    """
+
+    device: str
+    owner: str
+    pid: int
+    host: str
+    run: str
+    started_unix_s: float
+    expires_unix_s: float
+    settles_unix_s: float = 0.0
+
+
+class DeviceLock:
+    """The lock of one device. A context manager; not to be entered twice.
+
+    Args:
+        state_dir: mode 0700.
+        owner: user name, for the message that others get. run: id of the run.
+        expires_s: seconds that the lock counts on other machines.
+    """
+
+    def __init__(self, state_dir: Path, device: str, *, owner: str, run: str, clock: Clock, expires_s: float) -> None:
+        self._path = private_folder(private_folder(state_dir) / "locks") / f"{file_name(device)}.lock"
+        self._clock = clock
+        self._expires_s = expires_s
+        now_s = clock.unix_s()
+        self._record = LockRecord(
+            device=device,
+            owner=owner,
+            pid=os.getpid(),
+            host=os.uname().nodename,
+            run=run,
+            started_unix_s=now_s,
+            expires_unix_s=now_s + expires_s,
+        )
+        self._descriptor: int | None = None
+        self.inherited: LockRecord | None = None
+        """The record of a holder that died, or None."""
+
+    def __enter__(self) -> Self:
+        """Takes the lock.
+
+        Raises:
+            DeviceError: somebody else holds it.
+            FabricError: the state directory cannot be written.
+        """
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise self._broken(error) from error
+        try:
+            self._take(descriptor)
+        except FabricError:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Lets go. The file stays: removing it would race with the next holder.
+
+        After an exception its record stays too: a timer may still be running on the device.
+        """
+        del rest
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            if kind is None:
+                os.ftruncate(descriptor, 0)
+            os.close(descriptor)
+
+    def arm(self, settles_unix_s: float) -> None:
+        """Notes until when the device's own timer may run, for whoever takes over from a dead holder.
+
+        Raises:
+            FabricError: it cannot be written.
+        """
+        if self._descriptor is None:
+            raise FabricError("the lock is not held", where=self._record.device)
+        expires_unix_s = max(self._record.expires_unix_s, settles_unix_s + self._expires_s)
+        record = LockRecord(
+            device=self._record.device,
+            owner=self._record.owner,
+            pid=self._record.pid,
+            host=self._record.host,
+            run=self._record.run,
+            started_unix_s=self._record.started_unix_s,
+            expires_unix_s=expires_unix_s,
+            settles_unix_s=settles_unix_s,
+        )
+        self._write(self._descriptor, record)
+
+    def _take(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise self._held(self._read(descriptor)) from error
+        except OSError as error:
+            raise self._broken(error) from error
+        found = self._read(descriptor)
+        if found is not None and found.host != self._record.host and found.expires_unix_s > self._clock.unix_s():
+            raise self._held(found)
+        self.inherited = found
+        self._write(descriptor, self._record)
+
+    def _read(self, descriptor: int) -> LockRecord | None:
+        try:
+            return from_json(LockRecord, json.loads(os.pread(descriptor, 65536, 0)))
+        except (ValueError, SerialError):  # empty, or torn by a full disk: it says nothing
+            return None
+
+    def _write(self, descriptor: int, record: LockRecord) -> None:
+        try:
+            data = json.dumps(to_json(record)).encode()
+            os.ftruncate(descriptor, 0)
+            if os.pwrite(descriptor, data, 0) != len(data):
+                raise OSError("the record was cut off")
+            os.fsync(descriptor)
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def _held(self, record: LockRecord | None) -> DeviceError:
+        if record is None:
+            return DeviceError("another run holds this device", where=self._record.device, found=str(self._path))
+        left_s = max(0, round(record.expires_unix_s - self._clock.unix_s()))
+        return DeviceError(
+            "another run holds this device",
+            where=self._record.device,
+            found=f"run {record.run} of {record.owner or 'somebody'}, process {record.pid} on {record.host}",
+            remedy=f"Wait until it ends; on other machines its lock expires in {left_s} s.",
+        )
+
+    def _broken(self, error: OSError) -> FabricError:
+        return FabricError(
+            "the lock cannot be taken",
+            where=str(self._path),
+            found=error.strerror or str(error),
+            remedy="The state directory must be writable and on a file system with flock.",
+        )

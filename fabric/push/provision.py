@@ -1,0 +1,107 @@
+"""A push of many devices: lock, journal, run, and a result for every one of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fabric.clock import Clock
+from fabric.errors import FabricError
+from fabric.observe import Observer, silent
+from fabric.push.fanout import fan_out
+from fabric.push.jobs import DeviceJob, PushOptions
+from fabric.push.journal import Journal
+from fabric.push.lock import DeviceLock
+from fabric.push.runner import refused, run_job
+from fabric.push.sessions.dryrun import DryRunSession
+from fabric.push.words import plain
+from fabric.state import DeviceResult, Outcome
+
+__all__ = ("Apply", "push_all", "rehearse_all")
+
+Apply = Callable[[str, str], str]
+"""Takes a configuration and a payload; returns the configuration that the payload makes of it (`Nos.apply`)."""
+
+
+def push_all(
+    jobs: Sequence[DeviceJob],
+    *,
+    options: PushOptions,
+    clock: Clock,
+    state_dir: Path,
+    observer: Observer = silent,
+) -> tuple[DeviceResult, ...]:
+    """Returns one result per job, in order; a device that fails stops no other.
+
+    Args:
+        jobs: one per device.
+        options: of the run.
+        clock: monotonic time measures the timers; may be used from several threads.
+        state_dir: mode 0700, outside the run folder: locks, journals, configurations before the change.
+        observer: hears of every step; called from several threads.
+    """
+
+    def work(job: DeviceJob, stop: Callable[[], bool]) -> DeviceResult:
+        lock = DeviceLock(
+            state_dir,
+            job.device,
+            owner=options.owner,
+            run=options.run,
+            clock=clock,
+            expires_s=options.confirm_s + 2 * options.settle_s,
+        )
+        with lock:
+            journal = Journal(
+                state_dir, run=options.run, device=job.device, nos=job.nos, transaction=job.change.transaction
+            )
+            return run_job(job, journal, lock, options=options, clock=clock, observer=observer, stop=stop)
+
+    def guarded(job: DeviceJob, stop: Callable[[], bool]) -> DeviceResult:
+        try:
+            return work(job, stop)
+        except FabricError as error:  # lock or state directory: the device was not contacted
+            return refused(job, Outcome.FAILED, error.what + (f" ({error.found})" if error.found else ""), error.remedy)
+
+    def crashed(job: DeviceJob, error: Exception) -> DeviceResult:
+        return refused(
+            job,
+            Outcome.UNCERTAIN,
+            f"a defect of this program: {type(error).__name__}: {plain(str(error), limit=200)}",
+            "If a change was committed, the device's own timer brings it back. The journal says how far the run "
+            f"came: {state_dir}",
+        )
+
+    def skipped(job: DeviceJob) -> DeviceResult:
+        return refused(job, Outcome.REFUSED, "the run was stopped before this device's turn")
+
+    return fan_out(jobs, guarded, workers=options.workers, crashed=crashed, skipped=skipped)
+
+
+def rehearse_all(
+    jobs: Sequence[tuple[DeviceJob, Apply]],
+    *,
+    options: PushOptions,
+    clock: Clock,
+    state_dir: Path,
+    observer: Observer = silent,
+) -> tuple[DeviceResult, ...]:
+    """Returns what `push_all` would return, without applying anything: devices are read, and judge the change.
+
+    A device that would have been changed ends UNCHANGED, with its diff.
+
+    Args:
+        jobs: each with the function that simulates its device.
+        options: of the run.
+        clock: as for `push_all`.
+        state_dir: as for `push_all`.
+        observer: as for `push_all`.
+    """
+    dry = [replace(job, make_session=_dry(job, apply)) for job, apply in jobs]
+    results = push_all(dry, options=options, clock=clock, state_dir=state_dir, observer=observer)
+    return tuple(
+        replace(result, outcome=Outcome.UNCHANGED, disruptive=False) if result.outcome is Outcome.COMMITTED else result
+        for result in results
+    )
+
+
+def _dry(job: DeviceJob, apply: Apply) -> Callable[[], DryRunSession]:
+    return lambda: DryRunSession(job.make_session(), apply)
