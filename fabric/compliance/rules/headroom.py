@@ -40,11 +40,19 @@ def _without(subject: Subject, port: PortQos) -> Iterator[Judgement]:
         yield undecided(
             f"the text does not show priority group {index}", "read its headroom from the device", priority=priority
         )
+    elif group.lossless is False and group.size_bytes is UNKNOWN:
+        yield failed(
+            f"PFC pauses priority {priority}, but no headroom was made for priority group {index}{_link(port)}",
+            f"priority group {index} lossless with headroom",
+            f"{sized}, or correct the cable length: the device makes none for a speed and length that it has no "
+            "profile for",
+            priority=priority,
+        )
     elif group.lossless is False:
         yield failed(
-            f"PFC pauses priority {priority}, but priority group {index} is lossy{_link(port)}: no headroom was made",
+            f"PFC pauses priority {priority}, but priority group {index} has a profile without headroom",
             f"priority group {index} lossless with headroom",
-            f"{sized}; if the device makes groups itself, it has none for this speed and cable length",
+            sized,
             priority=priority,
         )
     elif group.derived_by_nos:
