@@ -1,0 +1,344 @@
+"""The one way to Ansible: reading an inventory with its own loader, and running a playbook through ansible-runner.
+
+It knows how Ansible is called and what it leaves behind; it does not know what a variable means. The choice of
+an own reader, and what it was measured against, is in docs/decisions/0002-reading-the-inventory.md.
+"""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from fabric.errors import EnvironmentMissingError, HostError, IntentError, Problem
+from fabric.observe import Event, Observer, silent
+from fabric.resources import data_path
+from fabric.serial import Json
+
+__all__ = (
+    "CONNECTION_VARIABLES",
+    "PlaybookRun",
+    "RawHost",
+    "RawInventory",
+    "RawProblem",
+    "VaultOptions",
+    "read_inventory",
+    "run_playbook",
+)
+
+CONNECTION_VARIABLES: Final = {
+    # in Ansible's order, the last one set wins: ansible-core 2.19, plugins/connection/ssh.py, plugins/become/enable.py
+    "host": ("ansible_host", "ansible_ssh_host"),
+    "port": ("ansible_port", "ansible_ssh_port"),
+    "username": ("ansible_user", "ansible_ssh_user"),
+    "password": ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password"),
+    "private_key": ("ansible_private_key_file", "ansible_ssh_private_key_file"),
+    "enable_secret": ("ansible_become_password", "ansible_become_pass", "ansible_enable_pass"),
+}
+
+_READER: Final = Path(__file__).with_name("_inventory_reader.py")
+# Ansible's defaults turn these into warnings, and a broken inventory into an empty one.
+_STRICT: Final = {
+    "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
+    "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
+    "ANSIBLE_NOCOLOR": "true",
+    "LC_ALL": "C.UTF-8",  # ansible-core refuses to start in another encoding
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VaultOptions:
+    """How to open vaulted files and values; ansible.cfg and ANSIBLE_VAULT_* count too, as for ansible-playbook.
+
+    Attributes:
+        password_files: files, or executable scripts that print the password.
+        ids: `label@file`, as `--vault-id` takes them.
+        secrets: label and password, from memory: a prompt, or a playbook that has them already. Never in repr.
+    """
+
+    password_files: tuple[Path, ...] = ()
+    ids: tuple[str, ...] = ()
+    secrets: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RawHost:
+    """One host of an inventory.
+
+    Attributes:
+        groups: its groups, `all` first, the strongest last.
+        variables: name → index into `RawInventory.values`.
+    """
+
+    groups: tuple[str, ...]
+    variables: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RawProblem:
+    """What Ansible could not read: a whole source (`source`), or one variable of one host."""
+
+    message: str
+    host: str = ""
+    variable: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RawInventory:
+    """An inventory after Ansible: groups merged, Jinja rendered, vault opened.
+
+    Attributes:
+        values: the distinct values; never in repr, some are secrets.
+        hidden: indices of values that came out of a vault, which no message may show.
+        hosts: every host. selected: those that the limit leaves.
+        warnings: what Ansible said and went on.
+    """
+
+    hosts: Mapping[str, RawHost]
+    values: Sequence[Json] = field(repr=False)
+    hidden: frozenset[int] = frozenset()
+    selected: tuple[str, ...] = ()
+    problems: tuple[RawProblem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookRun:
+    """How a playbook ended.
+
+    Attributes:
+        status: ansible-runner's word: `successful`, `failed`, `timeout`, `canceled`.
+        exit_code: ansible-playbook's.
+        failed_hosts: hosts with a failed task or without a connection, sorted.
+        is_changed: any task of any host changed something.
+    """
+
+    status: str
+    exit_code: int
+    failed_hosts: tuple[str, ...]
+    is_changed: bool
+
+    @property
+    def is_ok(self) -> bool:
+        """Returns whether every task of every host went well."""
+        return self.status == "successful"
+
+
+def read_inventory(
+    sources: Sequence[Path],
+    *,
+    vault: VaultOptions | None = None,
+    limit: str = "",
+    extra_vars: Mapping[str, Json] | None = None,
+    once: Iterable[str] = (),
+    timeout_s: float = 300,
+) -> RawInventory:
+    """Returns what Ansible makes of the sources, for the `fabric_*` and the connection variables.
+
+    Args:
+        sources: files, folders and executable scripts, as `ansible-playbook -i` takes them; the last one wins.
+        vault: how to open vaulted parts.
+        limit: an Ansible host pattern, "" for all.
+        extra_vars: as `ansible-playbook -e`.
+        once: variables that are the same for all hosts: a template in them is rendered for the first host only.
+        timeout_s: how long Ansible and the dynamic sources may take.
+
+    Raises:
+        EnvironmentMissingError: ansible-core is not here.
+        IntentError: Ansible itself broke, or took too long.
+    """
+    vault = vault or VaultOptions()
+    request = {
+        "sources": [_source(source) for source in sources],
+        "limit": limit,
+        "extra_vars": extra_vars or {},
+        "playbook_dir": str(data_path("playbooks")),  # group_vars beside the playbooks count for both
+        "vault_ids": list(vault.ids),
+        "vault_password_files": [str(path.absolute()) for path in vault.password_files],
+        "vault_secrets": [[label, base64.b64encode(secret).decode()] for label, secret in vault.secrets],
+        "prefixes": ["fabric_"],
+        "names": [name for names in CONNECTION_VARIABLES.values() for name in names],
+        "once": list(once),
+    }
+    reply = _ask_reader(request, timeout_s)
+    hosts = {
+        name: RawHost(groups=tuple(host["groups"]), variables=host["vars"]) for name, host in reply["hosts"].items()
+    }
+    return RawInventory(
+        hosts=hosts,
+        values=reply["values"],
+        hidden=frozenset(reply["hidden"]),
+        selected=tuple(reply["selected"]),
+        problems=tuple(_problems(reply)),
+        warnings=tuple(failure["message"] for failure in reply["failures"]),
+    )
+
+
+def _source(source: Path) -> str:
+    text = str(source)
+    return text if "," in text else str(source.absolute())  # `leaf1,leaf2` is a list of hosts
+
+
+def _ask_reader(request: Mapping[str, object], timeout_s: float) -> dict[str, Any]:
+    # -P keeps this folder off the path: `import ansible` must not find this file
+    argv = [sys.executable, "-P", str(_READER)]
+    with tempfile.TemporaryDirectory(prefix="fabric-ansible-") as scratch:  # mode 0700, and nothing is written there
+        environment = {**os.environ, **_STRICT, "ANSIBLE_LOCAL_TEMP": scratch}
+        try:
+            done = subprocess.run(
+                argv,
+                input=json.dumps(request),
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                timeout=timeout_s,
+                env=environment,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            what = f"Ansible did not read the inventory within {timeout_s:g} s"
+            raise IntentError([Problem(what, remedy="Look for a dynamic source that hangs.")]) from error
+    if done.returncode != 0:
+        raise _broken(done.stderr)
+    reply: dict[str, Any] = json.loads(done.stdout)
+    return reply
+
+
+def _broken(stderr: str) -> EnvironmentMissingError | IntentError:
+    last = (stderr.strip().splitlines() or ["it said nothing"])[-1]
+    if "ModuleNotFoundError" in last:
+        return EnvironmentMissingError(
+            "ansible-core is not installed for this Python", found=last, remedy="Run: pip install ansible-core"
+        )
+    return IntentError([Problem("Ansible broke while it read the inventory", found=last)])
+
+
+def _problems(reply: Mapping[str, Any]) -> Iterable[RawProblem]:
+    for error in reply["errors"]:
+        message = error["message"]
+        head, _, source = message.partition("Completely failed to parse inventory source ")
+        if head or not source:
+            yield RawProblem(message, host=error.get("host", ""), variable=error.get("variable", ""))
+        else:
+            yield RawProblem(_reason(source, reply["failures"]), source=source)
+    for failure in reply["failures"]:
+        if failure["message"].startswith("Skipping"):  # Ansible drops a part of the file and goes on
+            yield RawProblem(failure["message"])
+
+
+def _reason(source: str, failures: Sequence[Mapping[str, str]]) -> str:
+    """Returns what the plug-in said whose kind of file this is; Ansible tries them all and prints all refusals."""
+    wanted = "yaml" if source.endswith((".yml", ".yaml", ".json")) else "script" if os.access(source, os.X_OK) else ""
+    for failure in reversed(failures):
+        if "Failed to parse inventory" in failure["about"] and f"'{wanted}" in failure["about"]:
+            return failure["message"]
+    return "no inventory plug-in of Ansible reads it"
+
+
+def run_playbook(
+    playbook: Path,
+    *,
+    sources: Sequence[Path] = (),
+    extra_vars: Mapping[str, Json] | None = None,
+    vault: VaultOptions | None = None,
+    limit: str = "",
+    observer: Observer = silent,
+    timeout_s: int = 3600,
+) -> PlaybookRun:
+    """Returns how `ansible-playbook` ended; its events go to the observer.
+
+    Whatever ansible-runner writes (events, environment, fact cache) lies in a folder of mode 0700 that is
+    removed afterwards.
+
+    Raises:
+        HostError: the playbook is not there.
+        EnvironmentMissingError: ansible-runner is not here.
+    """
+    if not playbook.is_file():
+        raise HostError("no such playbook", where=str(playbook))
+    try:
+        import ansible_runner  # lazy: 0.2 s, and needed by few verbs
+    except ModuleNotFoundError as error:
+        raise EnvironmentMissingError(
+            "ansible-runner is not installed for this Python", remedy="Run: pip install ansible-runner"
+        ) from error
+    vault = vault or VaultOptions()
+    changed: list[str] = []
+    failed: set[str] = set()
+
+    def handle(data: Mapping[str, Any]) -> bool:
+        _note(data, changed, failed)
+        event = _event(data)
+        if event is not None:
+            observer(event)
+        return False  # ansible-runner writes no file for the event
+
+    with tempfile.TemporaryDirectory(prefix="fabric-runner-") as scratch:
+        run = ansible_runner.interface.run(
+            private_data_dir=scratch,
+            playbook=str(playbook.absolute()),
+            inventory=[_source(source) for source in sources] or None,
+            extravars=dict(extra_vars or {}),
+            cmdline=_vault_arguments(vault),
+            passwords={rf"Vault password \({label}\):\s*?$": secret.decode() for label, secret in vault.secrets},
+            limit=limit or None,
+            envvars={
+                **_STRICT,
+                "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+            },
+            event_handler=handle,
+            quiet=True,
+            timeout=timeout_s,
+        )
+        return PlaybookRun(
+            status=run.status, exit_code=run.rc, failed_hosts=tuple(sorted(failed)), is_changed=bool(changed)
+        )
+
+
+def _vault_arguments(vault: VaultOptions) -> str | None:
+    import shlex
+
+    arguments = [f"--vault-password-file={path.absolute()}" for path in vault.password_files]
+    arguments += [f"--vault-id={one}" for one in vault.ids]
+    arguments += [f"--vault-id={label}@prompt" for label, _ in vault.secrets]
+    return shlex.join(arguments) or None
+
+
+_KINDS: Final = {
+    "playbook_on_start": "ansible.playbook.started",
+    "playbook_on_task_start": "ansible.task.started",
+    "runner_on_ok": "ansible.task.done",
+    "runner_on_skipped": "ansible.task.done",
+    "runner_on_failed": "ansible.task.failed",
+    "runner_on_unreachable": "ansible.task.failed",
+    "playbook_on_stats": "ansible.playbook.done",
+}
+
+
+def _note(data: Mapping[str, Any], changed: list[str], failed: set[str]) -> None:
+    details = data.get("event_data", {})
+    if data.get("event") in {"runner_on_failed", "runner_on_unreachable"} and not details.get("ignore_errors"):
+        failed.add(str(details.get("host", "")))
+    if data.get("event") == "runner_on_ok" and details.get("res", {}).get("changed"):
+        changed.append(str(details.get("host", "")))
+
+
+def _event(data: Mapping[str, Any]) -> Event | None:
+    name = _KINDS.get(data.get("event", ""))
+    if name is None:
+        return None
+    details = data.get("event_data", {})
+    task, result = str(details.get("task", "")), details.get("res", {})
+    said = result.get("msg") if isinstance(result.get("msg"), str) and not result.get("_ansible_no_log") else None
+    return Event(
+        name=name,
+        device=str(details.get("host", "")),
+        message=f"{task}: {said}" if said and name.endswith("failed") else task,
+        data={"changed": bool(result.get("changed")), "skipped": data.get("event") == "runner_on_skipped"},
+    )
