@@ -1,1 +1,5 @@
-"""Arista EOS: CLI text, configuration sessions with a commit timer."""
+"""Arista EOS: text of `show running-config`, lines to type, show output. Opens no connection."""
+
+from fabric.nos.eos.dialect import EOS
+
+__all__ = ("EOS",)

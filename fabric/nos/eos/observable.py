@@ -1,0 +1,159 @@
+"""What is left of a plan once EOS has done its part: the defaults it fills in, what it hides, what is foreign. Pure.
+
+`parse` of the rendered configuration gives exactly this. Dropped: headroom, alpha and pools (fixed by the ASIC and
+hidden), the cable length (EOS is not told), speed, FEC and LLDP (not ours: as the running configuration has them).
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from fabric.nos.base import RenderContext
+from fabric.nos.eos.defaults import QUEUE_COUNT, TC_TO_DSCP
+from fabric.nos.eos.parse import parse_tree, port_qos, priority_groups
+from fabric.nos.eos.render import device_timer, watchdog_stands
+from fabric.nos.eos.sections import sections
+from fabric.nos.eos.views import dscp_to_tc, guaranteed_kbps
+from fabric.qos import (
+    IDENTITY,
+    UNKNOWN,
+    Aqm,
+    AqmKind,
+    DcbxMode,
+    DeviceQos,
+    DscpRewrite,
+    Known,
+    LinkPause,
+    PfcMode,
+    PortPfc,
+    PortQos,
+    PortWatchdog,
+    QueueQos,
+    Scheduler,
+    SchedulerKind,
+    TcMap,
+    Trust,
+    known,
+)
+
+__all__ = ("observable",)
+
+_STRICT: Final = Scheduler(SchedulerKind.STRICT)
+
+
+def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
+    """Returns `qos` as `parse` sees it on a device that held `context.running` before."""
+    seen = parse_tree(context.running, device=qos.device)
+    running = sections(context.running)
+    timer = device_timer(qos, context)
+    polling = next((port.watchdog.polling_ms for port in qos.ports if isinstance(port.watchdog, PortWatchdog)), None)
+    stands = watchdog_stands(running)
+    ports = tuple(
+        _port(port, seen.port(port.name) or port_qos(running, port.name), dscp_to_tc(qos), stands=stands)
+        for port in qos.ports
+    )
+    return replace(
+        seen,
+        ports=ports,
+        global_dscp_to_tc=dscp_to_tc(qos),
+        watchdog_polling_ms=seen.watchdog_polling_ms if timer is None else polling,
+        pfc_disabled_globally=False,
+    )
+
+
+def _port(port: PortQos, seen: PortQos, classes: tuple[int, ...], *, stands: bool) -> PortQos:
+    trust = seen.trust if port.trust is UNKNOWN else port.trust
+    dcbx = known(port.dcbx, DcbxMode.OFF)
+    pfc = _pfc(port, dcbx)
+    return replace(
+        seen,
+        mtu_bytes=seen.mtu_bytes if port.mtu_bytes is UNKNOWN else port.mtu_bytes,
+        trust=trust,
+        dscp_to_tc=classes if trust is Trust.DSCP else None,
+        pcp_to_tc=seen.pcp_to_tc if trust is Trust.PCP else None,
+        tc_to_queue=_full(port.tc_to_queue),
+        rewrite=seen.rewrite if port.rewrite is UNKNOWN else _rewrite(port.rewrite),
+        pfc=pfc,
+        link_pause=LinkPause(rx=False, tx=False),
+        queues=_queues(port),
+        priority_groups=priority_groups(pfc),
+        watchdog=_watchdog(port, pfc, stands=stands),
+        dcbx=dcbx,
+    )
+
+
+def _full(mapping: Known[TcMap | None]) -> TcMap:
+    if mapping is UNKNOWN or mapping is None:
+        return IDENTITY
+    return tuple(index if queue is None else queue for index, queue in enumerate(mapping))
+
+
+def _rewrite(rewrite: DscpRewrite | None) -> DscpRewrite | None:
+    if rewrite is None:
+        return None
+    pairs = zip(rewrite.tc_to_dscp, TC_TO_DSCP, strict=True)
+    return DscpRewrite(tc_to_dscp=tuple(default if dscp is None else dscp for dscp, default in pairs))
+
+
+def _pfc(port: PortQos, dcbx: DcbxMode) -> PortPfc:
+    on = port.pfc.mode is PfcMode.ON
+    return PortPfc(
+        mode=PfcMode.ON if on else PfcMode.OFF,
+        priorities=known(port.pfc.priorities, frozenset()) if on else frozenset(),
+        rx=on,
+        tx=on,
+        asymmetric=False,
+        send_tlv=dcbx is not DcbxMode.OFF,
+    )
+
+
+def _queues(port: PortQos) -> tuple[QueueQos, ...]:
+    guaranteed = guaranteed_kbps(port)
+    wanted = (port.queue(index) or QueueQos(index) for index in range(QUEUE_COUNT))
+    return tuple(
+        QueueQos(
+            index=queue.index,
+            scheduler=_scheduler(queue.scheduler, guaranteed.get(queue.index)),
+            aqm=_aqm(queue.aqm),
+        )
+        for queue in wanted
+    )
+
+
+def _scheduler(scheduler: Known[Scheduler | None], guaranteed_kbps: int | None) -> Scheduler:
+    told = scheduler if isinstance(scheduler, Scheduler) else _STRICT
+    return Scheduler(
+        kind=SchedulerKind.STRICT if told.kind is SchedulerKind.STRICT else SchedulerKind.DWRR,
+        weight=told.weight,
+        percent=told.weight is not None,
+        guaranteed_kbps=guaranteed_kbps,
+        shape_kbps=told.shape_kbps,
+    )
+
+
+def _aqm(aqm: Known[Aqm | None]) -> Aqm | None:
+    if aqm is UNKNOWN or aqm is None:
+        return None
+    counted: Known[bool] = known(aqm.counted, True) if aqm.kind is AqmKind.MARK else UNKNOWN
+    return replace(aqm, weight=known(aqm.weight, 0), counted=counted)
+
+
+def _watchdog(port: PortQos, pfc: PortPfc, *, stands: bool) -> Known[PortWatchdog | None]:
+    watchdog = port.watchdog
+    if watchdog is UNKNOWN:
+        return UNKNOWN if stands else None
+    if watchdog is None:
+        return None
+    guaranteed, queue_of = guaranteed_kbps(port), _full(port.tc_to_queue)
+    paused = known(pfc.priorities, frozenset())
+    return replace(
+        watchdog,
+        priorities=frozenset(one for one in paused if queue_of[one] in guaranteed),
+        polling_ms=_polling(watchdog),
+    )
+
+
+def _polling(watchdog: PortWatchdog) -> Known[int]:
+    polling, detection, restoration = watchdog.polling_ms, watchdog.detection_ms, watchdog.restoration_ms
+    if polling is UNKNOWN or detection is UNKNOWN or restoration is UNKNOWN:
+        return UNKNOWN
+    return polling if 2 * polling <= min(detection, restoration) else UNKNOWN

@@ -1,0 +1,79 @@
+"""The PFC watchdog of an EOS port: its own timers, else the device's; effective only on guaranteed queues. Pure.
+
+Source: switches.md 1.4: seconds; polling beyond min(timeout, recovery)/2 is replaced by a value of EOS's own;
+watched are queues with `bandwidth guaranteed` only. That `default timeout` alone switches it on is unconfirmed.
+"""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+from fabric.nos.eos.keys import NO
+from fabric.nos.eos.parse_queues import is_guaranteed
+from fabric.nos.eos.sections import Section
+from fabric.qos import UNKNOWN, Known, PortPfc, PortWatchdog, TcMap, WatchdogAction
+from fabric.tree import Value
+
+__all__ = ("WATCHDOG", "device_polling_ms", "watchdog")
+
+WATCHDOG: Final = "priority-flow-control pause watchdog"
+_NAMES: Final = ("timeout", "recovery-time", "polling-interval")
+_TIMER: Final = re.compile(r"(timeout|polling-interval|recovery-time) ([\d.]+)")
+# `errdisable`, the default of a device by the manual (unconfirmed), is none of the three
+_ACTIONS: Final = {"drop": WatchdogAction.DROP, "notify-only": WatchdogAction.ALERT}
+
+
+def device_polling_ms(device: Mapping[str, Value]) -> Known[int | None]:
+    """Returns the device-wide polling interval as configured, None without a line, UNKNOWN for `auto`."""
+    value = device.get(f"{WATCHDOG} default polling-interval")
+    return None if value is None else _milliseconds(value)
+
+
+def watchdog(
+    device: Mapping[str, Value], lines: Section, pfc: PortPfc, *, tc_to_queue: TcMap
+) -> Known[PortWatchdog | None]:
+    """Returns the watchdog of a port, None when it is off.
+
+    Args:
+        device: the device's own lines.
+        lines: the port's, profile included.
+        pfc: which priorities of the port pause.
+        tc_to_queue: which queue each of them drains into; a priority is the traffic class of that number.
+    """
+    own = lines.lines
+    timer = own.get(f"{WATCHDOG} port timer")
+    switched_on = WATCHDOG in own or timer is not None or f"{WATCHDOG} default timeout" in device
+    if not switched_on or own.get(WATCHDOG, "") == NO:
+        return None
+    told = {name: _milliseconds(value) for name, value in _TIMER.findall(str(timer or ""))}
+    if timer is None:
+        told = {name: _milliseconds(device.get(f"{WATCHDOG} default {name}")) for name in _NAMES}
+    detection, restoration = told.get("timeout", UNKNOWN), told.get("recovery-time", UNKNOWN)
+    action = own.get(f"{WATCHDOG} port action", device.get(f"{WATCHDOG} action"))
+    return PortWatchdog(
+        priorities=_watched(lines, pfc, tc_to_queue),
+        detection_ms=detection,
+        restoration_ms=restoration,
+        polling_ms=_polling(told.get("polling-interval", UNKNOWN), detection, restoration),
+        action=_ACTIONS.get(str(action), UNKNOWN),
+    )
+
+
+def _watched(lines: Section, pfc: PortPfc, tc_to_queue: TcMap) -> Known[frozenset[int]]:
+    if pfc.priorities is UNKNOWN:
+        return UNKNOWN
+    guaranteed = {index for index, queue in lines.queues.items() if is_guaranteed(queue)}
+    return frozenset(one for one in pfc.priorities if tc_to_queue[one] in guaranteed)
+
+
+def _polling(polling: Known[int], detection: Known[int], restoration: Known[int]) -> Known[int]:
+    if polling is UNKNOWN or detection is UNKNOWN or restoration is UNKNOWN:
+        return UNKNOWN
+    return polling if 2 * polling <= min(detection, restoration) else UNKNOWN
+
+
+def _milliseconds(value: Value) -> Known[int]:
+    if not isinstance(value, str) or not re.fullmatch(r"\d+(?:\.\d+)?", value):
+        return UNKNOWN
+    return int(Decimal(value) * 1000)
