@@ -1,1 +1,69 @@
-"""Community SONiC: config_db.json, generic config updater."""
+"""Community SONiC: CONFIG_DB (config_db.json) and the generic config updater."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fabric.diff import Change, DiffRules, IntendedConfig
+from fabric.nos.base import RenderContext, SessionSpec
+from fabric.nos.sonic import patch, show
+from fabric.nos.sonic.capabilities import capabilities
+from fabric.nos.sonic.config import load
+from fabric.nos.sonic.observable import observable
+from fabric.nos.sonic.outside import outside_ports
+from fabric.nos.sonic.parse import parse
+from fabric.nos.sonic.render import render
+from fabric.nos.sonic.rules import RULES
+from fabric.nos.sonic.session import SESSION
+from fabric.qos import Capabilities, DeviceQos
+from fabric.state import PortCounters
+from fabric.tree import Tree
+
+__all__ = ("SONIC", "Sonic")
+
+
+@dataclass(frozen=True, slots=True)
+class Sonic:
+    """The `fabric.nos.base.Nos` of community SONiC."""
+
+    name: str = "sonic"
+    rules: DiffRules = RULES
+    session: SessionSpec = SESSION
+
+    def capabilities(self, *, asic: str = "", version: str = "") -> Capabilities:
+        """Returns what SONiC can do."""
+        return capabilities(asic=asic, version=version)
+
+    def tree(self, text: str) -> Tree:
+        """Returns the tree of a config_db.json or a flat dump; of a key given twice, the last."""
+        return load(text)[0]
+
+    def parse(self, text: str, *, device: str = "") -> DeviceQos:
+        """Returns what the configuration does."""
+        return parse(text, device=device)
+
+    def render(self, qos: DeviceQos, context: RenderContext) -> IntendedConfig:
+        """Returns what must stand in CONFIG_DB."""
+        return render(qos, context)
+
+    def observable(self, qos: DeviceQos, context: RenderContext) -> DeviceQos:
+        """Returns what of `qos` can be read back."""
+        return observable(qos, context)
+
+    def payload(self, changes: Sequence[Change], running: Tree) -> str:
+        """Returns a JSON patch for `config apply-patch`."""
+        return patch.payload(changes, running)
+
+    def apply(self, text: str, payload: str) -> str:
+        """Returns the configuration text after that patch."""
+        return patch.apply(text, payload)
+
+    def outside_ports(self, running: Tree, intended: IntendedConfig) -> tuple[str, ...]:
+        """Returns the ports outside the intent that feel its device-wide settings."""
+        return outside_ports(running, intended)
+
+    def counters(self, outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
+        """Returns the counters of every port."""
+        return show.counters(outputs)
+
+
+SONIC = Sonic()

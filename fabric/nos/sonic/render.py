@@ -1,0 +1,198 @@
+"""`DeviceQos` → what must stand in CONFIG_DB, and what of it is ours. Knows no parser.
+
+Only ports of the intent are touched. Owned are their QoS bindings, queues, watchdog, cable length and buffers, and
+every object whose name starts with FABRICCTL; an object of ours that a port outside the intent still refers to stays.
+Device-wide are PORT_QOS_MAP|global, the polling interval and the stock WRED profile, as far as other ports feel them.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from fabric.diff import IntendedConfig, Pattern
+from fabric.nos.base import RenderContext
+from fabric.nos.sonic import placing, render_buffers, render_maps, render_queues
+from fabric.nos.sonic.config import Row, Tables, dump, tables
+from fabric.nos.sonic.names import (
+    BOUND_MAPS,
+    BUFFER_PG,
+    BUFFER_QUEUE,
+    CABLE_LENGTH,
+    OWN_PREFIX,
+    OWN_TABLES,
+    PFC_WD,
+    PORT,
+    PORT_QOS_MAP,
+    QUEUE,
+    SCHEDULER,
+    STOCK_WRED,
+    WRED_PROFILE,
+)
+from fabric.nos.sonic.outside import feels_polling, feels_wred
+from fabric.nos.sonic.rows import fields_of, ports_of
+from fabric.nos.sonic.support import require
+from fabric.qos import DeviceQos, Known, PortWatchdog
+from fabric.tree import Path, Tree, Value
+
+__all__ = ("render",)
+
+_CABLE_MAP: Final = "AZURE"  # buffers_config.j2; the name that buffermgrd's users expect
+_HISTORY: Final = "pfc_stat_history"
+_REFERENCES: Final = {
+    PORT_QOS_MAP: BOUND_MAPS | {"scheduler": SCHEDULER},
+    QUEUE: {"scheduler": SCHEDULER, "wred_profile": WRED_PROFILE},
+    BUFFER_PG: {"profile": "BUFFER_PROFILE"},
+    BUFFER_QUEUE: {"profile": "BUFFER_PROFILE"},
+}
+
+
+def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
+    """Returns the CONFIG_DB paths that make the ports of `qos` do what it says.
+
+    Raises:
+        UnsupportedFeatureError: CONFIG_DB has no words for something in it.
+        PlanError: the device lacks one of its ports.
+    """
+    running = tables(context.running)
+    require(qos, running)
+    ports = tuple(port.name for port in qos.ports)
+    stock_wred = render_queues.needs_stock_wred(context.version) and not context.install
+    groups, grouped = render_buffers.groups(qos, running)
+    wanted: dict[Path, Value] = {
+        **placing.split(running, ports),
+        **_port_fields(qos, running),
+        **render_maps.bindings(qos, running, context.asic),
+        **(render_maps.device_wide_map(qos) if context.adopt else {}),
+        **render_queues.queues(qos, running, stock_wred=stock_wred),
+        **groups,
+        **render_buffers.egress(qos, running),
+        **_cables(qos, running),
+        **_watchdogs(qos, running),
+    }
+    owned = _owned(running, ports, grouped, [p.name for p in qos.ports if isinstance(p.cable_m, int)])
+    wanted |= _still_referred(running, wanted, ports)
+    tree = Tree(wanted)
+    return IntendedConfig(
+        device=qos.device,
+        nos="sonic",
+        tree=tree,
+        owned=owned,
+        device_wide=_device_wide(running, tree, ports),
+        text=dump(tree.to_nested()),
+    )
+
+
+def _port_fields(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
+    out: dict[Path, Value] = {}
+    for port in qos.ports:
+        if isinstance(port.mtu_bytes, int):
+            out[PORT, port.name, "mtu"] = str(port.mtu_bytes)
+        now = running.get(PORT, {}).get(port.name, {}).get("pfc_asym")
+        if isinstance(port.pfc.asymmetric, bool) and (port.pfc.asymmetric or now is not None):
+            # absent is off (sonic-port.yang): a port that never said it is left as it is
+            out[PORT, port.name, "pfc_asym"] = "on" if port.pfc.asymmetric else "off"
+    return out
+
+
+def _cables(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
+    maps = running.get(CABLE_LENGTH, {})
+    default = next(iter(maps), _CABLE_MAP)
+    out: dict[Path, Value] = {}
+    for port in qos.ports:
+        if isinstance(port.cable_m, int):
+            name = next((name for name, row in maps.items() if port.name in row), default)
+            out[CABLE_LENGTH, name, port.name] = f"{port.cable_m}m"
+    return out
+
+
+def _watchdogs(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
+    out: dict[Path, Value] = {}
+    for port in qos.ports:
+        watchdog = port.watchdog
+        if not isinstance(watchdog, PortWatchdog) or not isinstance(watchdog.priorities, frozenset):
+            continue
+        if not watchdog.priorities:
+            continue
+        settings: dict[str, Known[object]] = {
+            "action": watchdog.action,
+            "detection_time": watchdog.detection_ms,
+            "restoration_time": watchdog.restoration_ms,
+        }
+        row = {field: str(value) for field, value in settings.items() if isinstance(value, int | str)}
+        history = running.get(PFC_WD, {}).get(port.name, {}).get(_HISTORY)
+        if isinstance(history, str):
+            row[_HISTORY] = history
+        out.update({(PFC_WD, port.name, field): value for field, value in row.items()})
+    if out and isinstance(qos.watchdog_polling_ms, int):
+        out[PFC_WD, "GLOBAL", "POLL_INTERVAL"] = str(qos.watchdog_polling_ms)
+    return out
+
+
+def _owned(
+    running: Tables, ports: tuple[str, ...], grouped: tuple[str, ...], cabled: Iterable[str]
+) -> tuple[Pattern, ...]:
+    ours, groups, cables = (_any_of(names) for names in (ports, grouped, cabled))
+    patterns: list[Pattern] = [
+        (PORT_QOS_MAP, ours, rf"(?!{placing.PORT_SHAPER}$).*"),
+        (PFC_WD, ours, ".*"),
+        (CABLE_LENGTH, ".*", cables),
+    ]
+    for table, names in ((QUEUE, ours), (BUFFER_QUEUE, ours), (BUFFER_PG, groups)):
+        patterns += [(table, rf"{names}\|.*"), (table, rf"{names}\|.*", ".*")]
+    for table in (PORT_QOS_MAP, PFC_WD, *placing.SLOT_TABLES):
+        joined = placing.joined_keys(running, table, ports)
+        patterns += [(table, re.escape(key), ".*") for key in joined]
+    patterns += [(table, rf"{OWN_PREFIX}.*", ".*") for table in OWN_TABLES]
+    return tuple(patterns)
+
+
+def _any_of(names: Iterable[str]) -> str:
+    escaped = "|".join(re.escape(name) for name in names)
+    return f"(?:{escaped})" if escaped else r"(?!)"  # no port: matches nothing
+
+
+def _still_referred(running: Tables, wanted: Mapping[Path, Value], ports: tuple[str, ...]) -> dict[Path, Value]:
+    """Returns the rows of our own objects that rows outside the intent refer to: they stay."""
+    ours, out = set(ports), dict[Path, Value]()
+    for table, fields in _REFERENCES.items():
+        for key, row in running.get(table, {}).items():
+            if ours.issuperset(ports_of(key.partition("|")[0])):
+                continue
+            out.update(_targets(running, fields, row))
+    return {path: value for path, value in out.items() if path not in wanted}
+
+
+def _targets(running: Tables, fields: Mapping[str, str], row: Row) -> dict[Path, Value]:
+    out: dict[Path, Value] = {}
+    for field, name in fields_of(row).items():
+        if field in fields and name.startswith(OWN_PREFIX):
+            table = fields[field]
+            out.update({(table, name, key): value for key, value in running.get(table, {}).get(name, {}).items()})
+    return out
+
+
+def _device_wide(running: Tables, tree: Tree, ports: tuple[str, ...]) -> tuple[Pattern, ...]:
+    out: list[Pattern] = [(PORT_QOS_MAP, "global", ".*")]
+    if feels_polling(running, ports):
+        out.append((PFC_WD, "GLOBAL", ".*"))
+        out += _bound_to_polling(running, tree, ports)
+    if feels_wred(running, ports):
+        out.append((WRED_PROFILE, STOCK_WRED, ".*"))
+    return tuple(out)
+
+
+def _bound_to_polling(running: Tables, tree: Tree, ports: tuple[str, ...]) -> list[Pattern]:
+    """Returns the watchdog rows that the present polling interval forbids: they wait for it.
+
+    Source: sonic-pfcwd.yang: detection_time and restoration_time are at least POLL_INTERVAL.
+    """
+    now = running.get(PFC_WD, {}).get("GLOBAL", {}).get("POLL_INTERVAL")
+    if not isinstance(now, str) or not now.isdigit():
+        return []
+    times = [
+        value
+        for (table, key, field), value in ((path, value) for path, value in tree.items() if len(path) == 3)
+        if table == PFC_WD and key in ports and field in {"detection_time", "restoration_time"}
+    ]
+    too_short = any(isinstance(value, str) and int(value) < int(now) for value in times)
+    return [(PFC_WD, _any_of(ports), ".*")] if too_short else []

@@ -1,0 +1,112 @@
+"""Egress queues: `QueueQos` → SCHEDULER, WRED_PROFILE and QUEUE. Knows no parser."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from fabric.nos.sonic.config import Tables
+from fabric.nos.sonic.names import OWN_PREFIX, QUEUE, SCHEDULER, STOCK_WRED, WRED_PROFILE
+from fabric.nos.sonic.placing import settle
+from fabric.nos.sonic.rows import Fields
+from fabric.qos import UNKNOWN, Aqm, AqmKind, DeviceQos, Scheduler, SchedulerKind
+from fabric.tree import Path, Value
+
+__all__ = ("needs_stock_wred", "queues")
+
+_COLOURS: Final = ("green", "yellow", "red")
+_FREE_WRED_NAMES: Final = 202605  # first branch with sonic-utilities PR #4219
+_BRANCH_DATE: Final = re.compile(r"(?<!\d)(20\d{6})(?!\d)")  # GCU takes the 8-digit part of build_version
+_BYTES_OF_KILOBIT: Final = 125
+
+
+def needs_stock_wred(version: str) -> bool:
+    """Returns whether the generic config updater of that release changes no WRED profile but AZURE_LOSSLESS.
+
+    Source: sonic-buildimage issue 22295; sonic-utilities PR #4219. A version without a branch date tells nothing.
+    """
+    match = _BRANCH_DATE.search(version)
+    return match is not None and int(match[1][:6]) < _FREE_WRED_NAMES
+
+
+def queues(qos: DeviceQos, running: Tables, *, stock_wred: bool) -> dict[Path, Value]:
+    """Returns the QUEUE rows of every port, with the schedulers and curves that they name.
+
+    Args:
+        qos: the plan.
+        running: what the device runs now.
+        stock_wred: the curve of most queues takes the stock name; any other curve is refused in service.
+    """
+    out: dict[Path, Value] = {}
+    stock = _commonest(qos) if stock_wred else None
+    for port in qos.ports:
+        desired: dict[int, Fields] = {}
+        for queue in port.queues:
+            fields: Fields = {}
+            if isinstance(queue.scheduler, Scheduler):
+                name = _scheduler_name(queue.scheduler)
+                out.update(_scheduler_rows(name, queue.scheduler))
+                fields["scheduler"] = name
+            if isinstance(queue.aqm, Aqm):
+                curve = _comparable(queue.aqm)
+                name = STOCK_WRED if curve == stock else _curve_name(curve)
+                out.update(_curve_rows(name, curve, running))
+                fields["wred_profile"] = name
+            if fields:
+                desired[queue.index] = fields
+        for key, row in settle(running, QUEUE, port.name, desired).items():
+            out.update({(QUEUE, key, field): value for field, value in row.items()})
+    return out
+
+
+def _comparable(aqm: Aqm) -> Aqm:
+    return replace(aqm, counted=UNKNOWN, weight=UNKNOWN)
+
+
+def _commonest(qos: DeviceQos) -> Aqm | None:
+    curves = Counter(_comparable(q.aqm) for port in qos.ports for q in port.queues if isinstance(q.aqm, Aqm))
+    return min(curves, key=lambda curve: (-curves[curve], _curve_name(curve)), default=None)
+
+
+def _scheduler_name(scheduler: Scheduler) -> str:
+    parts = [OWN_PREFIX, scheduler.kind.value.upper()]
+    parts += [f"W{scheduler.weight}"] if scheduler.weight and scheduler.kind is not SchedulerKind.STRICT else []
+    parts += [f"MIN{scheduler.guaranteed_kbps}K"] if scheduler.guaranteed_kbps else []
+    parts += [f"MAX{scheduler.shape_kbps}K"] if scheduler.shape_kbps else []
+    return "_".join(parts)
+
+
+def _scheduler_rows(name: str, scheduler: Scheduler) -> dict[Path, Value]:
+    row: Fields = {"type": scheduler.kind.value.upper()}
+    if scheduler.kind is not SchedulerKind.STRICT and scheduler.weight:
+        row["weight"] = str(scheduler.weight)
+    guaranteed, shape = scheduler.guaranteed_kbps or 0, scheduler.shape_kbps or 0
+    if guaranteed or shape:
+        row["meter_type"] = "bytes"
+        # a pir needs a cir above 0 (sonic-scheduler.yang): one byte a second guarantees nothing
+        row["cir"] = str(guaranteed * _BYTES_OF_KILOBIT or 1)
+    if shape:
+        row["pir"] = str(shape * _BYTES_OF_KILOBIT)
+    return {(SCHEDULER, name, field): value for field, value in row.items()}
+
+
+def _curve_name(aqm: Aqm) -> str:
+    kind = {AqmKind.MARK: "ECN", AqmKind.DROP: "WRED"}.get(aqm.kind, aqm.kind.value)
+    low, high = ("" if one is UNKNOWN else f"{one.value:X}" for one in (aqm.kmin, aqm.kmax))
+    pmax = "" if aqm.pmax_percent is UNKNOWN else f"_P{aqm.pmax_percent}"
+    return f"{OWN_PREFIX}_{kind}_{low}_{high}{pmax}"  # hexadecimal: a name has at most 32 characters
+
+
+def _curve_rows(name: str, aqm: Aqm, running: Tables) -> dict[Path, Value]:
+    # Nobody colours packets here, so all are green. Older GCU refuses yellow and red (sonic-buildimage #24933):
+    # an existing stock profile keeps its own.
+    keep = name == STOCK_WRED and name in running.get(WRED_PROFILE, {})
+    row: Fields = {"ecn": "ecn_all"} if aqm.kind is AqmKind.MARK else {"ecn": "ecn_none"}
+    for colour in _COLOURS[:1] if keep else _COLOURS:
+        row[f"wred_{colour}_enable"] = "true"
+        if aqm.kmin is not UNKNOWN and aqm.kmax is not UNKNOWN:
+            row[f"{colour}_min_threshold"] = str(aqm.kmin.value)
+            row[f"{colour}_max_threshold"] = str(aqm.kmax.value)
+        if aqm.pmax_percent is not UNKNOWN:
+            row[f"{colour}_drop_probability"] = str(aqm.pmax_percent)
+    return {(WRED_PROFILE, name, field): value for field, value in row.items()}
