@@ -41,6 +41,7 @@ class EosSession:
         self._cli = NetmikoCli(ssh_target(access), spec.device_type, enable_secret=access.enable_secret, clock=clock)
         self._refusals = tuple(re.compile(pattern, re.MULTILINE) for pattern in (_REFUSAL, *spec.error_patterns))
         self._inside = ""  # name of the configuration session in whose mode the command line is
+        self._entered = ""  # name of the one that was entered and not aborted, as far as we know
         self._confirmation = _Confirmation.NOT_SENT
 
     def open(self) -> None:
@@ -118,7 +119,8 @@ class EosSession:
 
     def discard(self, change: StagedChange) -> None:
         """Aborts the configuration session."""
-        self._abort(_name(change))
+        if self._entered == _name(change):
+            self._abort(_name(change))
 
     def recovery(self, change: StagedChange) -> tuple[str, ...]:
         """Returns the lines that abort what is pending, commit the way back and save."""
@@ -163,12 +165,13 @@ class EosSession:
             raise
 
     def _enter(self, name: str) -> None:
+        self._entered = name
         self._say(f"configure session {name}")
         self._inside = name
 
     def _abort(self, name: str) -> None:
         self._say("abort" if self._inside == name else f"configure session {name} abort", timeout_s=_SLOW_S)
-        self._inside = ""
+        self._inside = self._entered = ""
 
     def _say(self, line: str, *, timeout_s: float = _LINE_S) -> str:
         output = self._cli.send(line, timeout_s=timeout_s)
