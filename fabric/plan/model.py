@@ -1,6 +1,7 @@
 """What `make_plan` returns: numbers per device, with why. Serialisable into the run folder."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from fabric.intent.model import DcqcnSetting
 from fabric.qos import DeviceQos
@@ -111,6 +112,15 @@ class FabricPlan:
         """Returns whether nothing stands against any switch, any host or the whole."""
         elsewhere = (*self.notes, *(note for host in self.hosts for note in host.notes))
         return all(switch.lossless for switch in self.switches) and not any(n.blocks_lossless for n in elsewhere)
+
+    def adopted(self) -> "FabricPlan":
+        """Returns the plan with device-wide settings adopted on every switch."""
+        return replace(self, switches=tuple(replace(one, adopt=True) for one in self.switches))
+
+    def only(self, devices: Iterable[str]) -> "FabricPlan":
+        """Returns the plan of these switches alone; hosts stay."""
+        kept = frozenset(devices)
+        return replace(self, switches=tuple(one for one in self.switches if one.device in kept))
 
     def switch(self, name: str) -> SwitchPlan | None:
         """Returns the plan of that switch, or None."""

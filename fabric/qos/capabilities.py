@@ -63,9 +63,8 @@ class Capabilities:
         cable_lengths_m: the only lengths it takes, or () for any.
         watchdog_polls_per_timer: polling interval times this is at most the shorter of detection and
             restoration (2 on EOS, 1 on SONiC).
+        watchdog_restoration_range_ms: smallest and largest restoration time.
         watchdog_actions: of `drop`, `forward`, `alert`, those it has.
-        watchdog_guarantee_kbps: the watchdog only watches queues with a guaranteed bandwidth, and this much
-            is enough; None where it watches every lossless queue.
         dcbx_modes: of `off`, `ieee`, `cee`, those it has.
     """
 
@@ -85,6 +84,8 @@ class Capabilities:
     headroom_owner: Fact[HeadroomOwner]
     cable_lengths_m: Fact[tuple[int, ...]]
     watchdog_polls_per_timer: Fact[int] = Fact(2, "the strictest rule, EOS's", unconfirmed=True)
+    watchdog_restoration_range_ms: Fact[tuple[int, int]] = Fact(
+        (100, 60_000), "SONiC's, the narrowest", unconfirmed=True
+    )
     watchdog_actions: Fact[tuple[str, ...]] = Fact(("drop", "forward", "alert"), "not stated", unconfirmed=True)
-    watchdog_guarantee_kbps: Fact[int | None] = Fact(None, "not stated", unconfirmed=True)
-    dcbx_modes: Fact[tuple[str, ...]] = Fact(("off", "ieee", "cee"), "not stated", unconfirmed=True)
+    dcbx_modes: Fact[tuple[str, ...]] = Fact(("off",), "not stated", unconfirmed=True)

@@ -105,6 +105,7 @@ def policy(choose: Choose, *, nos: str) -> RocePolicy:
     data_dscps = choose(((26,), (24,), (26, 24), (34,), (3,)))
     kmin = choose((150_000, 100_000, 250_000, 1_048_576))
     other = choose((50, 40, 70))
+    detection_ms = choose((200, 400, 1000))
     return RocePolicy(
         data_dscps=data_dscps,
         data_priority=data,
@@ -116,8 +117,8 @@ def policy(choose: Choose, *, nos: str) -> RocePolicy:
         ecn_pmax_percent=choose((10, 1, 5, 20, 100)),
         ecn_overrides=_overrides(choose),
         watchdog_enabled=choose((True, True, False)),
-        watchdog_detection_ms=choose((200, 400, 1000)),
-        watchdog_restoration_ms=choose((400, 200, 2000)),
+        watchdog_detection_ms=detection_ms,
+        watchdog_restoration_ms=detection_ms * choose((2, 1, 4)),
         watchdog_polling_ms=choose((None, 100)),
         watchdog_action=choose(("drop", "alert", "forward") if nos == "sonic" else ("drop", "alert")),
         ets=(EtsShare(0, other), EtsShare(data, 100 - other)),
