@@ -135,6 +135,11 @@ def _agree(cable: Cable, ends: Ends, complaints: _Complaints) -> None:
     fecs = {end: profile.fec for end in (a, b) if isinstance(profile := _profile(end, ends), PortsDoor)}
     if len({fec for fec in fecs.values() if fec is not None}) > 1 and cable.door.fec is None:
         complaints.add("the two ends use different FEC", ", ".join(f"{end} {fec}" for end, fec in fecs.items()))
+    tags = {_profile(end, ends).vlan for end in (a, b)} - {None}
+    if len(tags) > 1:
+        complaints.add(
+            "the two ends use different VLAN tags", f"{a} {_profile(a, ends).vlan}, {b} {_profile(b, ends).vlan}"
+        )
     for end, peer in ((a, b), (b, a)):
         _fits_role(end, peer, ends, complaints)
 
