@@ -2,10 +2,12 @@
 
 from fabric.compliance.evaluate import evaluate, evaluate_links, link_rules, rules
 from fabric.compliance.grouping import Judgement
-from fabric.compliance.rule import Expected, LinkRule, PortRule, PortState, Rule, Subject, expected_of
+from fabric.compliance.rule import Expected, HostMtu, LinkRule, PortRule, PortState, Rule, Subject, expected_of
+from fabric.compliance.subjects import subjects_of
 
 __all__ = (
     "Expected",
+    "HostMtu",
     "Judgement",
     "LinkRule",
     "PortRule",
@@ -17,4 +19,5 @@ __all__ = (
     "expected_of",
     "link_rules",
     "rules",
+    "subjects_of",
 )

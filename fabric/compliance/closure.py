@@ -31,7 +31,7 @@ def element(mapping: Known[TcMap | None], index: int) -> Known[int]:
 def way(mapping: Known[TcMap | None], index: int, *, name: str) -> str:
     """Returns in words what `mapping` does with `index`: `tc_to_queue 3 → 3`, or why it cannot be told."""
     if mapping is UNKNOWN:
-        return f"{name}: a map is named that the text does not define"
+        return f"{name} is not in the text"
     if mapping is None:
         return f"{name}: no map is bound, the platform decides"
     target = mapping[index]

@@ -14,7 +14,22 @@ from fabric.plan.model import SwitchPlan
 from fabric.qos import UNKNOWN, Capabilities, DeviceQos, Known, PortQos
 from fabric.state import Finding, Severity
 
-__all__ = ("Expected", "LinkRule", "PortRule", "PortState", "Rule", "Subject", "expected_of")
+__all__ = ("Expected", "HostMtu", "LinkRule", "PortRule", "PortState", "Rule", "Subject", "expected_of")
+
+
+@dataclass(frozen=True, slots=True)
+class HostMtu:
+    """What must pass one port.
+
+    Attributes:
+        ip_mtu_bytes: the largest IP packet of the hosts behind the port.
+        port: its name; None for every port that no other entry names.
+        tagged: the frames carry a VLAN tag.
+    """
+
+    ip_mtu_bytes: int
+    port: str | None = None
+    tagged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +44,7 @@ class Expected:
         ecn: marking is wanted on the data queue.
         ecn_kmin_bytes: start of the ramp at 100G, likewise ecn_kmax_bytes; scaled with the speed.
         mtu_bytes: smallest port MTU, as the NOS counts it, cut to what the NOS can do.
-        host_mtu_bytes: largest IP MTU of the hosts behind the fabric.
-        host_vlan: the hosts tag their frames.
+        host_mtus: what the hosts send; () when nobody knows.
         watchdog_action: `drop`, `forward`, `alert`.
         host_dcbx_willing: the hosts take PFC settings from DCBX.
     """
@@ -44,15 +58,23 @@ class Expected:
     ecn_kmin_bytes: int | None = None
     ecn_kmax_bytes: int | None = None
     mtu_bytes: int | None = None
-    host_mtu_bytes: int | None = None
-    host_vlan: bool = False
+    host_mtus: tuple[HostMtu, ...] = ()
     watchdog: bool = True
     watchdog_action: str | None = None
     host_dcbx_willing: bool | None = None
 
+    def host_mtu(self, port: str) -> HostMtu | None:
+        """Returns what must pass `port`, or None when nobody knows."""
+        general = None
+        for one in self.host_mtus:
+            if one.port == port:
+                return one
+            general = one if one.port is None else general
+        return general
 
-def expected_of(policy: RocePolicy, *, host_mtu_bytes: int | None = None, host_vlan: bool = False) -> Expected:
-    """Returns what `policy` wants of a device that carries hosts of that IP MTU.
+
+def expected_of(policy: RocePolicy, *, host_mtus: tuple[HostMtu, ...] = ()) -> Expected:
+    """Returns what `policy` wants of a device that carries such hosts.
 
     A policy with ECN overrides gives no curve: the plan's own curve is then the measure.
     """
@@ -66,8 +88,7 @@ def expected_of(policy: RocePolicy, *, host_mtu_bytes: int | None = None, host_v
         ecn_kmin_bytes=policy.ecn_kmin_bytes if own_curve else None,
         ecn_kmax_bytes=policy.ecn_kmax_bytes if own_curve else None,
         mtu_bytes=policy.mtu_bytes,
-        host_mtu_bytes=host_mtu_bytes,
-        host_vlan=host_vlan,
+        host_mtus=host_mtus,
         watchdog=policy.watchdog_enabled,
         watchdog_action=policy.watchdog_action if policy.watchdog_enabled else None,
     )

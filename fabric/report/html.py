@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from fabric.report.model import DeviceReport, RunDocument
+from fabric.report.text import printable
 from fabric.resources import data_path
 from fabric.state import Finding, Outcome, Severity, Status, Where
 from fabric.units import natural_key
@@ -86,6 +87,7 @@ def to_html(run: RunDocument) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_shown,
     )
     environment.filters["diff_lines"] = _diff_lines
     kind, word = _VERDICTS[run.verdict]
@@ -100,6 +102,12 @@ def to_html(run: RunDocument) -> str:
         passed_groups=_groups(run, {Status.PASS}),
         timings=tuple((one.stage, f"{one.seconds:.2f}") for one in run.timings),
     )
+
+
+def _shown(value: object) -> object:
+    # Escaping keeps markup out; the characters that HTML itself forbids are left to us. Markup is a str of the engine's
+    # own making and must stay one.
+    return printable(value) if type(value) is str else value
 
 
 def _instant(unix_s: float) -> str:

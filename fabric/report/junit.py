@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as ET
 
 from fabric.report.model import RunDocument
+from fabric.report.text import printable
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status
 from fabric.units import natural_key
 
@@ -31,36 +32,36 @@ def to_junit(run: RunDocument) -> str:
 
 
 def _suite(root: ET.Element, device: str, findings: Sequence[Finding], result: DeviceResult | None) -> None:
-    suite = ET.SubElement(root, "testsuite", name=_clean(device))
+    suite = ET.SubElement(root, "testsuite", name=printable(device))
     for rule in sorted({one.rule for one in findings}):
         _case(suite, device, rule, [one for one in findings if one.rule == rule])
     if result is not None:
-        case = ET.SubElement(suite, "testcase", classname=_clean(device), name="push")
+        case = ET.SubElement(suite, "testcase", classname=printable(device), name="push")
         if result.outcome not in _GOOD:
-            failure = ET.SubElement(case, "failure", type=result.outcome.value, message=_clean(result.error))
-            failure.text = _clean(result.remedy)
+            failure = ET.SubElement(case, "failure", type=result.outcome.value, message=printable(result.error))
+            failure.text = printable(result.remedy)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
 
 
 def _case(suite: ET.Element, device: str, rule: str, findings: Sequence[Finding]) -> None:
-    case = ET.SubElement(suite, "testcase", classname=_clean(device), name=rule)
+    case = ET.SubElement(suite, "testcase", classname=printable(device), name=rule)
     errors = [one for one in findings if one.severity is Severity.ERROR and one.status is Status.FAIL]
     warnings = [one for one in findings if one.severity is Severity.WARNING and one.status is Status.FAIL]
     unknown = [one for one in findings if one.status is Status.UNKNOWN]
     if errors:
-        failure = ET.SubElement(case, "failure", type=Severity.ERROR.value, message=_clean(errors[0].evidence))
+        failure = ET.SubElement(case, "failure", type=Severity.ERROR.value, message=printable(errors[0].evidence))
         failure.text = _texts(errors)
     elif unknown and not warnings:
-        ET.SubElement(case, "skipped", message=_clean(f"UNKNOWN: {unknown[0].evidence}"))
+        ET.SubElement(case, "skipped", message=printable(f"UNKNOWN: {unknown[0].evidence}"))
     beside = [*warnings, *(unknown if errors or warnings else ())]
     if beside:
         ET.SubElement(case, "system-out").text = _texts(beside)
 
 
 def _texts(findings: Iterable[Finding]) -> str:
-    return _clean("\n\n".join(_text(one) for one in findings))
+    return printable("\n\n".join(_text(one) for one in findings))
 
 
 def _text(finding: Finding) -> str:
@@ -69,10 +70,3 @@ def _text(finding: Finding) -> str:
     lines += [f"expected: {finding.expected}"] if finding.expected else []
     lines += [f"remedy: {finding.remedy}"] if finding.remedy else []
     return "\n".join(lines)
-
-
-def _clean(text: str) -> str:
-    """XML 1.0 section 2.2 has no control characters but tab and newlines: a device's words may."""
-    return "".join(
-        c if c in "\t\n\r" or " " <= c < "\ud800" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "?" for c in text
-    )

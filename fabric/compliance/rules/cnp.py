@@ -59,7 +59,7 @@ def _scheduled(subject: Subject, port: PortQos, *, dscp: int, tc: int, index: in
     place = f"DSCP {dscp} → traffic class {tc} → queue {index}"
     steps = hint(subject.qos.nos, "strict", queue=index)
     if scheduler is UNKNOWN:
-        return undecided(f"{place}, whose scheduler the text does not define", "define the scheduler", priority=tc)
+        return undecided(f"{place}, whose scheduler is not in the text", "define the scheduler", priority=tc)
     if scheduler is None:
         return undecided(
             f"{place}, to which no scheduler is bound: the platform decides",
@@ -119,7 +119,7 @@ def _curve(subject: Subject, port: PortQos) -> Iterator[Judgement]:
     queue = port.queue(index)
     aqm = None if queue is None else queue.aqm
     if aqm is UNKNOWN:
-        yield undecided(f"queue {index} names a curve that the text does not define", "define the curve", priority=tc)
+        yield undecided(f"the curve of queue {index} is not in the text", "define the curve", priority=tc)
     elif aqm is None:
         yield passed(f"queue {index} has no curve")
     else:

@@ -42,7 +42,7 @@ def _undecided_queue(subject: Subject, port: PortQos, index: Known[int]) -> Judg
             way(port.tc_to_queue, priority, name="tc_to_queue"), "bind a map that names the class", priority=priority
         )
     return undecided(
-        f"queue {index} names a curve that the text does not define", "define the curve", priority=priority
+        f"the curve of queue {index} is not in the text", "define the curve that the port names", priority=priority
     )
 
 

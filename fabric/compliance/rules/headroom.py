@@ -85,7 +85,7 @@ def _below(subject: Subject, port: PortQos) -> Iterator[Judgement]:
     if group.derived_by_nos:
         yield from _by_cable(subject, port, planned)
         return
-    computed = _computed(planned, index)
+    computed = _computed(subject, port, index)
     priority = subject.expected.data_priority
     if group.xoff_bytes is UNKNOWN or computed is UNKNOWN:
         missing = "the headroom in place" if group.xoff_bytes is UNKNOWN else "the headroom that the link needs"
@@ -127,9 +127,14 @@ def _by_cable(subject: Subject, port: PortQos, planned: PortQos | None) -> Itera
         yield passed(f"the device computes the headroom for {told} m of cable, the link has {real} m")
 
 
-def _computed(planned: PortQos | None, index: int) -> Known[int]:
+def _computed(subject: Subject, port: PortQos, index: int) -> Known[int]:
+    """The plan's number: of its priority group, or of the table behind it where the OS is to compute it."""
+    planned = subject.planned(port.name)
     group: PriorityGroupQos | None = None if planned is None else planned.priority_group(index)
-    return UNKNOWN if group is None else group.xoff_bytes
+    if group is not None and group.xoff_bytes is not UNKNOWN:
+        return group.xoff_bytes
+    tables = () if subject.plan is None else subject.plan.headroom
+    return next((one.headroom.xoff_bytes for one in tables if port.name in one.ports), UNKNOWN)
 
 
 LOSSLESS_PG_WITHOUT_HEADROOM: Final = PortRule(

@@ -12,7 +12,7 @@ from fabric.compliance.grouping import Judgement, failed, group, passed, undecid
 from fabric.compliance.hints import hint
 from fabric.compliance.rule import PortRule, Subject
 from fabric.qos import UNKNOWN, PortQos
-from fabric.state import Finding, Severity
+from fabric.state import Finding, Severity, Status, Where
 
 __all__ = (
     "DSCP_MAPS_TO_LOSSY_TC",
@@ -34,8 +34,13 @@ class PortWithoutQos:
 
     def evaluate(self, subject: Subject) -> Iterable[Finding]:
         """Returns the unbound ports in one finding, the bound ones in another."""
+        if not subject.wanted_ports:
+            # Rules that look at ports say nothing of a device without any: silence must not read as a pass.
+            nothing = "the configuration shows no port"
+            remedy = "give the whole running configuration, or name the ports in the inventory"
+            yield Finding(self.id, Status.UNKNOWN, self.severity, Where(subject.qos.device), nothing, remedy=remedy)
         judged = [(name, self._judge(subject, name)) for name in subject.wanted_ports]
-        return group(judged, rule=self.id, severity=self.severity, device=subject.qos.device)
+        yield from group(judged, rule=self.id, severity=self.severity, device=subject.qos.device)
 
     @staticmethod
     def _judge(subject: Subject, name: str) -> Judgement:
@@ -144,7 +149,7 @@ def _unlisted(subject: Subject, port: PortQos) -> Iterator[Judgement]:
     unnamed = [d for d, tc in enumerate(port.dscp_to_tc) if tc is None and d not in listed]
     if strangers:
         yield failed(
-            f"DSCP {_ranges(strangers)} are in traffic class {expected.data_priority} too",
+            f"traffic class {expected.data_priority} also holds DSCP {_ranges(strangers)}",
             f"DSCP {_ranges(sorted(expected.data_dscps))} alone in traffic class {expected.data_priority}",
             "move the other DSCPs to a lossy class: whoever marks them is paused with RoCE, and pauses it",
             priority=expected.data_priority,

@@ -12,14 +12,14 @@ from fabric.compliance.grouping import Judgement, failed, passed, undecided
 from fabric.compliance.hints import hint
 from fabric.compliance.rule import PortRule, Subject
 from fabric.intent.model import Endpoint, Link
-from fabric.qos import UNKNOWN, Known, PortQos, Unknown
+from fabric.plan.mtu import carried_ip_mtu_bytes
+from fabric.qos import UNKNOWN, Capabilities, Known, PortQos, Unknown
 from fabric.state import Finding, Severity, Status, Where
 
 __all__ = ("MTU_BELOW_HOST_MTU", "MTU_BELOW_POLICY", "MTU_DIFFERS_ACROSS_LINK")
 
-_ETHERNET_BYTES = 14  # IEEE 802.3-2018 3.1.1: two addresses and the type; no network OS counts the FCS alone
+_ETHERNET_BYTES = 14  # IEEE 802.3-2018 3.1.1: two addresses and the type
 _VLAN_BYTES = 4  # IEEE 802.1Q-2018 9.6
-_MOST_OVERHEAD_BYTES = 22  # addresses, type, one tag and the FCS
 
 
 def _wanted(subject: Subject, port: PortQos) -> int | None:
@@ -49,38 +49,34 @@ def _policy(subject: Subject, port: PortQos) -> Iterator[Judgement]:
 
 
 def _host(subject: Subject, port: PortQos) -> Iterator[Judgement]:
-    host_mtu = subject.expected.host_mtu_bytes
-    if host_mtu is None:
+    need = subject.expected.host_mtu(port.name)
+    if need is None:
         return
-    frame = host_mtu + _ETHERNET_BYTES + (_VLAN_BYTES if subject.expected.host_vlan else 0)
-    carried = _carried(subject, port)
-    if carried is None:
+    if port.mtu_bytes is UNKNOWN:
         yield undecided("the text does not show the MTU", "read the MTU from the device")
         return
-    least, most = carried
-    if most < frame:
+    least, most = _carried(subject.capabilities, port.mtu_bytes, tagged=need.tagged)
+    if most < need.ip_mtu_bytes:
         yield failed(
-            f"MTU {port.mtu_bytes} carries frames of {most} B at most",
-            f"{frame} B: the hosts' IP MTU of {host_mtu} with its Ethernet header",
+            f"MTU {port.mtu_bytes} carries IP packets of {most} B at most",
+            f"IP packets of {need.ip_mtu_bytes} B, the MTU of the hosts",
             f"raise the MTU of the port{hint(subject.qos.nos, 'mtu')}, or lower that of the hosts",
         )
-    elif least < frame:
+    elif least < need.ip_mtu_bytes:
         yield undecided(
             f"MTU {port.mtu_bytes}: whether this OS counts the Ethernet header in it is not known",
             "state what the OS counts in its MTU",
         )
     else:
-        yield passed(f"MTU {port.mtu_bytes} carries the hosts' IP MTU of {host_mtu}")
+        yield passed(f"MTU {port.mtu_bytes} carries the hosts' IP MTU of {need.ip_mtu_bytes}")
 
 
-def _carried(subject: Subject, port: PortQos) -> tuple[int, int] | None:
-    """The largest frame without FCS that the port takes: (at least, at most); None when the MTU is not known."""
-    if port.mtu_bytes is UNKNOWN:
-        return None
-    if subject.capabilities is None:
-        return port.mtu_bytes, port.mtu_bytes + _MOST_OVERHEAD_BYTES
-    frame = port.mtu_bytes + subject.capabilities.mtu_overhead_bytes.value
-    return frame, frame
+def _carried(capabilities: Capabilities | None, mtu_bytes: int, *, tagged: bool) -> tuple[int, int]:
+    """The largest IP packet that passes: at least, and at most."""
+    if capabilities is None:
+        return mtu_bytes - _ETHERNET_BYTES - (_VLAN_BYTES if tagged else 0), mtu_bytes
+    carried = carried_ip_mtu_bytes(mtu_bytes, tagged=tagged, capabilities=capabilities)
+    return carried, carried
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Source: switches.md 4.3 rows 25-27; EOS RoCE guide on polling (at most half the shorter timer).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from fabric.compliance.closure import carries_lossless
@@ -19,9 +19,6 @@ __all__ = (
     "WATCHDOG_MISSES_LOSSLESS_PRIORITY",
     "WATCHDOG_TIMERS_INCONSISTENT",
 )
-
-# How many polls must fit into the shorter timer, where it is more than one.
-_POLLS_IN_TIMER: Final[Mapping[str, int]] = {"eos": 2}  # EOS manual, pause watchdog: polling <= min(timers) / 2
 
 
 def _missing(subject: Subject, port: PortQos) -> Iterator[Judgement]:
@@ -77,7 +74,7 @@ def _timers(subject: Subject, port: PortQos) -> Iterator[Judgement]:
     if polling is UNKNOWN and subject.qos.watchdog_polling_ms is not None:
         polling = subject.qos.watchdog_polling_ms
     detect, restore = watchdog.detection_ms, watchdog.restoration_ms
-    polls = _POLLS_IN_TIMER.get(subject.qos.nos, 1)
+    polls = _polls_in_timer(subject)
     wrong = [
         text
         for is_wrong, text in (
@@ -102,6 +99,12 @@ def _timers(subject: Subject, port: PortQos) -> Iterator[Judgement]:
 
 def _less(timer: Known[int], other: Known[int], times: int = 1) -> bool:
     return timer is not UNKNOWN and other is not UNKNOWN and timer < other * times
+
+
+def _polls_in_timer(subject: Subject) -> int:
+    """How many polls must fit into the shorter timer: what the OS is known to demand, else one."""
+    fact = None if subject.capabilities is None else subject.capabilities.watchdog_polls_per_timer
+    return 1 if fact is None or fact.unconfirmed else fact.value
 
 
 def _times(polls: int) -> str:

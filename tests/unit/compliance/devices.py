@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fabric.compliance import Expected, Subject
+from fabric.compliance import Expected, HostMtu, Subject
 from fabric.plan.model import SwitchPlan
 from fabric.qos import (
     IDENTITY,
@@ -104,7 +104,7 @@ EXPECTED = Expected(
     ecn_kmin_bytes=150_000,
     ecn_kmax_bytes=1_500_000,
     mtu_bytes=9216,
-    host_mtu_bytes=9000,
+    host_mtus=(HostMtu(9000),),
     watchdog_action="drop",
 )
 

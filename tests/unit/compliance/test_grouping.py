@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.compliance import Judgement, Subject, evaluate, evaluate_links, expected_of, rules
+from fabric.compliance import HostMtu, Judgement, Subject, evaluate, evaluate_links, expected_of, rules
 from fabric.compliance.grouping import group
 from fabric.compliance.hints import hint
 from fabric.intent.model import EcnOverride, Endpoint, Link, RocePolicy
@@ -95,11 +95,11 @@ def test_rule_has_the_id_it_is_registered_under_and_a_sentence(name: str) -> Non
 def test_policy_becomes_expectation() -> None:
     policy = RocePolicy(data_dscps=(24,), data_priority=4, reassign_unlisted=False, watchdog_enabled=False)
 
-    expected = expected_of(policy, host_mtu_bytes=9000, host_vlan=True)
+    expected = expected_of(policy, host_mtus=(HostMtu(9000), HostMtu(1500, "Ethernet4")))
 
     assert (expected.data_dscps, expected.data_priority, expected.unlisted_allowed) == ((24,), 4, True)
     assert (expected.watchdog, expected.watchdog_action) == (False, None)
-    assert (expected.host_mtu_bytes, expected.host_vlan) == (9000, True)
+    assert [expected.host_mtu(f"Ethernet{n}") for n in (0, 4)] == [HostMtu(9000), HostMtu(1500, "Ethernet4")]
     assert (expected.ecn_kmin_bytes, expected.ecn_kmax_bytes) == (150_000, 1_500_000)
 
 

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from fabric.compliance import Expected, PortState, Subject, evaluate
+from fabric.compliance import Expected, HostMtu, PortState, Subject, evaluate
 from fabric.plan.model import SwitchPlan
 from fabric.qos import (
     UNKNOWN,
     Aqm,
     AqmKind,
     DeviceQos,
+    DscpRewrite,
+    Fact,
     HeadroomOwner,
     PfcMode,
     PortQos,
@@ -197,14 +199,14 @@ def test_mtu_is_open_only_where_the_header_may_or_may_not_be_counted() -> None:
 
     assert status(9014) == {Status.PASS}
     assert status(9013) == {Status.UNKNOWN}
-    assert status(8992) == {Status.UNKNOWN}
-    assert status(8991) == {Status.FAIL}
+    assert status(9000) == {Status.UNKNOWN}
+    assert status(8999) == {Status.FAIL}
 
 
 def test_tagged_hosts_need_four_more_bytes() -> None:
     qos = DeviceQos("leaf1", "sonic", (replace(port("Ethernet0"), mtu_bytes=9000),))
     plain = replace(EXPECTED, mtu_bytes=None)
-    tagged = replace(plain, host_vlan=True)
+    tagged = replace(plain, host_mtus=(HostMtu(9000, tagged=True),))
 
     assert set(_of(Subject(qos, plain, capabilities()), "mtu-below-host-mtu")) == {Status.PASS}
     assert set(_of(Subject(qos, tagged, capabilities()), "mtu-below-host-mtu")) == {Status.FAIL}
@@ -267,7 +269,9 @@ def test_eos_polling_must_fit_twice_into_the_shorter_timer() -> None:
     bad = _with(watchdog=watchdog)
     rule = "watchdog-timers-inconsistent"
 
-    eos = subject(DeviceQos("leaf1", "eos", (bad,)))
+    eos = Subject(
+        DeviceQos("leaf1", "eos", (bad,)), EXPECTED, replace(capabilities(), watchdog_polls_per_timer=Fact(2, "test"))
+    )
 
     assert _of(eos, rule)[Status.FAIL].where.ports == (SPOILED,)
     assert "2 times polling 101 ms" in _of(eos, rule)[Status.FAIL].evidence
@@ -282,3 +286,27 @@ def test_polling_of_the_device_holds_where_the_port_has_none() -> None:
 
     assert found[Status.FAIL].where.ports == (SPOILED,)
     assert found[Status.FAIL].severity is Severity.WARNING
+
+
+def test_bare_port_left_to_dcbx_waits_for_the_host() -> None:
+    waiting = replace(blank(SPOILED), pfc=replace(blank(SPOILED).pfc, mode=PfcMode.AUTO, priorities=UNKNOWN))
+    one = subject(spoil(device(), waiting))
+
+    assert _of(one, "pfc-mode-depends-on-dcbx")[Status.FAIL].where.ports == (SPOILED,)
+    assert set(_of(one, "port-without-qos")) == {Status.PASS}
+
+
+def test_cnps_in_the_data_class_fail_for_their_queue_and_not_for_its_curve() -> None:
+    one = subject(spoil(device(), _with(dscp_to_tc=dscp_map({26: 3, 48: 3}, default=0))))
+
+    assert _of(one, "cnp-not-in-strict-queue")[Status.FAIL].where.priority == 3
+    assert SPOILED not in _of(one, "cnp-queue-has-curve")[Status.PASS].where.ports
+
+
+def test_rewrite_of_cnps_fails_and_one_to_the_same_dscp_does_not() -> None:
+    def status(cnp_to: int) -> set[Status]:
+        rewrite = DscpRewrite((None, None, None, 26, None, None, cnp_to, None))
+        return set(_of(subject(spoil(device(), _with(rewrite=rewrite))), "dscp-rewritten-on-egress"))
+
+    assert status(46) == {Status.FAIL, Status.PASS}
+    assert status(48) == {Status.PASS}
