@@ -48,4 +48,8 @@ def capabilities(*, asic: str = "", version: str = "") -> Capabilities:
         commit_confirm=Fact(CommitConfirm.NATIVE, "switches.md 1.9; napalm/eos/eos.py: commit timer"),
         headroom_owner=Fact(HeadroomOwner.PLATFORM, _GUIDE, unconfirmed=True),
         cable_lengths_m=Fact((), "EOS is not told a cable length", unconfirmed=True),
+        watchdog_polls_per_timer=Fact(2, _GUIDE),
+        watchdog_restoration_range_ms=Fact(DETECTION_RANGE_MS, _GUIDE),
+        watchdog_actions=Fact(("drop", "alert"), "PyAVD schema: drop, notify-only"),
+        dcbx_modes=Fact(("off", "ieee", "cee"), "switches.md 1.4 has ieee; cee is remembered", unconfirmed=True),
     )

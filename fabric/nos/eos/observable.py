@@ -9,7 +9,7 @@ from typing import Final
 
 from fabric.nos.base import RenderContext
 from fabric.nos.eos.defaults import QUEUE_COUNT, TC_TO_DSCP
-from fabric.nos.eos.parse import parse_tree, port_qos, priority_groups
+from fabric.nos.eos.parse import cos_to_tc, parse_tree, port_qos, priority_groups
 from fabric.nos.eos.render import device_timer, watchdog_stands
 from fabric.nos.eos.sections import sections
 from fabric.nos.eos.views import dscp_to_tc, guaranteed_kbps
@@ -20,6 +20,7 @@ from fabric.qos import (
     AqmKind,
     DcbxMode,
     DeviceQos,
+    DscpMap,
     DscpRewrite,
     Known,
     LinkPause,
@@ -47,20 +48,20 @@ def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
     timer = device_timer(qos, context)
     polling = next((port.watchdog.polling_ms for port in qos.ports if isinstance(port.watchdog, PortWatchdog)), None)
     stands = watchdog_stands(running)
+    maps = (dscp_to_tc(qos), cos_to_tc(running))
     ports = tuple(
-        _port(port, seen.port(port.name) or port_qos(running, port.name), dscp_to_tc(qos), stands=stands)
-        for port in qos.ports
+        _port(port, seen.port(port.name) or port_qos(running, port.name), maps, stands=stands) for port in qos.ports
     )
     return replace(
         seen,
         ports=ports,
-        global_dscp_to_tc=dscp_to_tc(qos),
+        global_dscp_to_tc=maps[0],
         watchdog_polling_ms=seen.watchdog_polling_ms if timer is None else polling,
         pfc_disabled_globally=False,
     )
 
 
-def _port(port: PortQos, seen: PortQos, classes: tuple[int, ...], *, stands: bool) -> PortQos:
+def _port(port: PortQos, seen: PortQos, maps: tuple[DscpMap, TcMap], *, stands: bool) -> PortQos:
     trust = seen.trust if port.trust is UNKNOWN else port.trust
     dcbx = known(port.dcbx, DcbxMode.OFF)
     pfc = _pfc(port, dcbx)
@@ -68,8 +69,8 @@ def _port(port: PortQos, seen: PortQos, classes: tuple[int, ...], *, stands: boo
         seen,
         mtu_bytes=seen.mtu_bytes if port.mtu_bytes is UNKNOWN else port.mtu_bytes,
         trust=trust,
-        dscp_to_tc=classes if trust is Trust.DSCP else None,
-        pcp_to_tc=seen.pcp_to_tc if trust is Trust.PCP else None,
+        dscp_to_tc=maps[0] if trust is Trust.DSCP else None,
+        pcp_to_tc=maps[1] if trust is Trust.PCP else None,
         tc_to_queue=_full(port.tc_to_queue),
         rewrite=seen.rewrite if port.rewrite is UNKNOWN else _rewrite(port.rewrite),
         pfc=pfc,

@@ -32,7 +32,7 @@ from fabric.qos import (
 )
 from fabric.tree import Tree
 
-__all__ = ("ALL_OFF", "parse", "parse_tree")
+__all__ = ("ALL_OFF", "cos_to_tc", "is_routed", "parse", "parse_tree", "port_qos", "priority_groups")
 
 ALL_OFF: Final = "priority-flow-control all off"
 _POLICY: Final = "service-policy type qos input"
@@ -78,7 +78,7 @@ def port_qos(found: Sections, name: str) -> PortQos:
     profile = found.profiles.get(profile_name, EMPTY_SECTION) if profile_name else EMPTY_SECTION
     lines = upper.over(profile)
     is_told = profile_name is None or profile_name in found.profiles
-    routed = _is_routed(found, shared if shared.lines else own)
+    routed = is_routed(found, name)
     speed = _speed(own)
     trust = _trust(lines, routed=routed, is_told=is_told)
     pfc = _pfc(lines, off=ALL_OFF in found.device, is_told=is_told)
@@ -93,7 +93,7 @@ def port_qos(found: Sections, name: str) -> PortQos:
         lag=channel,
         trust=trust,
         dscp_to_tc=UNKNOWN if policed else _bound(trust, Trust.DSCP, _dscp_map(found)),
-        pcp_to_tc=UNKNOWN if policed else _bound(trust, Trust.PCP, _tc_map(found, "qos map cos", COS_TO_TC)),
+        pcp_to_tc=UNKNOWN if policed else _bound(trust, Trust.PCP, cos_to_tc(found)),
         tc_to_queue=tc_to_queue,
         tc_to_pg=IDENTITY,
         pfc_to_queue=IDENTITY,
@@ -107,6 +107,11 @@ def port_qos(found: Sections, name: str) -> PortQos:
         dcbx=_dcbx(own),
         lldp=not ("no lldp run" in found.device or "no lldp transmit" in own.lines),
     )
+
+
+def cos_to_tc(found: Sections) -> TcMap:
+    """Returns the device's 802.1p map, EOS's own where no line says otherwise."""
+    return _tc_map(found, "qos map cos", COS_TO_TC)
 
 
 def priority_groups(pfc: PortPfc) -> tuple[PriorityGroupQos, ...]:
@@ -139,7 +144,12 @@ def _bound(trust: Known[Trust], wanted: Trust, mapping: TcMap) -> Known[TcMap | 
     return mapping if trust is wanted else None
 
 
-def _is_routed(found: Sections, section: Section) -> bool:
+def is_routed(found: Sections, name: str) -> bool:
+    """Returns whether a port, or the port channel that it is a member of, is an IP interface."""
+    channel = found.channel_of(name)
+    section = found.interfaces.get(channel or name, EMPTY_SECTION)
+    if channel and not section.lines:
+        section = found.interfaces.get(name, EMPTY_SECTION)
     if "no switchport" in section.lines or "switchport" in section.lines:
         return "no switchport" in section.lines
     # an address has no effect on a switched port, so that the device's default mode must be routed

@@ -18,9 +18,9 @@ from fabric.errors import UnsupportedFeatureError
 from fabric.nos.base import RenderContext
 from fabric.nos.eos.capabilities import DETECTION_RANGE_MS, MTU_MAX, POLLING_RANGE_MS, RESERVED_QUEUE, queue_word
 from fabric.nos.eos.defaults import MTU_ROUTED
-from fabric.nos.eos.parse import ALL_OFF
+from fabric.nos.eos.parse import ALL_OFF, is_routed
 from fabric.nos.eos.parse_watchdog import WATCHDOG
-from fabric.nos.eos.sections import EMPTY_SECTION, ETHERNET, Sections, sections
+from fabric.nos.eos.sections import ETHERNET, Sections, sections
 from fabric.nos.eos.text import tree
 from fabric.nos.eos.views import (
     InterfaceView,
@@ -140,9 +140,9 @@ def _channels(qos: DeviceQos, running: Sections, interfaces: Iterable[InterfaceV
 def _mtu(port: PortQos, running: Sections) -> str:
     if port.mtu_bytes is UNKNOWN:
         return ""
-    own = running.interfaces.get(port.name, EMPTY_SECTION)
     # EOS hides 1500 on a routed port, where it is the default
-    return "" if port.mtu_bytes == MTU_ROUTED and "switchport" not in own.lines else str(port.mtu_bytes)
+    is_default = port.mtu_bytes == MTU_ROUTED and is_routed(running, port.name)
+    return "" if is_default else str(port.mtu_bytes)
 
 
 def _owned(names: Iterable[str]) -> tuple[Pattern, ...]:

@@ -42,8 +42,8 @@ def lldp_neighbours(output: str) -> tuple[LldpNeighbour, ...]:
 
 def _split(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
     starts = list(pattern.finditer(text))
-    ends = [match.start() for match in starts[1:]] + [len(text)]
-    for match, end in zip(starts, ends, strict=True):
+    ends = [match.start() for match in starts[1:]]
+    for match, end in zip(starts, (*ends, len(text)), strict=False):
         yield match[1], text[match.end() : end]
 
 
