@@ -6,13 +6,13 @@ A table is never interpolated: it answers with its next longer cable and says so
 import functools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fabric.qos.headroom_terms import Headroom, HeadroomQuery
 from fabric.qos.known import UNKNOWN
-from fabric.serial import from_json
+from fabric.serial import Json, from_json
 
 __all__ = ("HeadroomRow", "HeadroomTable", "table_headroom", "tables", "tables_of_asic", "tables_of_hwsku")
 
@@ -58,13 +58,11 @@ def tables() -> tuple[HeadroomTable, ...]:
     return tuple(_table(one) for one in document["tables"])
 
 
-def _table(raw: dict[str, object]) -> HeadroomTable:
+def _table(raw: dict[str, Any]) -> HeadroomTable:
     """Returns one table; its rows are written as lists to keep the file short."""
-    names = ("speed_mbps", "cable_m", "size_bytes", "xon_bytes", "xoff_bytes", "alpha_log2", "xon_offset_bytes")
-    rows = raw["rows"]
-    if not isinstance(rows, list):
-        raise ValueError(f"{_DATA.name}: {raw.get('name')}: rows must be a list")
-    return from_json(HeadroomTable, {**raw, "rows": [dict(zip(names, row, strict=False)) for row in rows]})  # type: ignore[dict-item]
+    names = [field.name for field in fields(HeadroomRow)]
+    rows: list[Json] = [dict(zip(names, row, strict=False)) for row in raw["rows"]]
+    return from_json(HeadroomTable, {**raw, "rows": rows})
 
 
 def tables_of_hwsku(hwsku: str) -> tuple[HeadroomTable, ...]:
