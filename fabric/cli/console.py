@@ -1,0 +1,63 @@
+"""What people see: text for a terminal, or one JSON document with --json. The only place that prints."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from fabric.observe import Event
+from fabric.serial import to_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ("Printer",)
+
+_LOUD = frozenset({"started", "done", "failed"})
+
+
+class Printer:
+    """Prints results on stdout, progress and errors on stderr.
+
+    Args:
+        as_json: one JSON document on stdout, nothing else.
+        quiet: no progress.
+    """
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json = as_json
+        self.quiet = quiet or as_json
+        self._out: Console | None = None
+
+    def console(self) -> "Console":
+        """Returns the terminal; rich is imported when something is printed (0.1 s)."""
+        if self._out is None:
+            from rich.console import Console
+
+            self._out = Console(highlight=False, soft_wrap=True)
+        return self._out
+
+    def line(self, text: str = "", *, style: str = "") -> None:
+        """Prints one line for people; nothing with --json. Markup in `text` is not interpreted."""
+        if not self.as_json:
+            self.console().print(text, style=style or None, markup=False)
+
+    def document(self, value: object) -> None:
+        """Prints a value as JSON, with --json only."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(to_json(value), indent=1) + "\n")
+
+    def progress(self, event: Event) -> None:
+        """Shows one event on stderr; an observer for the library."""
+        if self.quiet or event.name.rpartition(".")[2] not in _LOUD:
+            return
+        where = f"{event.device}: " if event.device else ""
+        _write(sys.stderr, f"  {where}{event.name}{f' — {event.message}' if event.message else ''}")
+
+    def error(self, text: str) -> None:
+        """Prints an error on stderr."""
+        _write(sys.stderr, text)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text + "\n")
+    stream.flush()

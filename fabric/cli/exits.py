@@ -1,0 +1,52 @@
+"""Exit codes: 0 ok, 1 findings, 2 usage, 3 inventory, 4 device or host, 5 environment, 10 changes (if asked for)."""
+
+from enum import IntEnum
+
+from fabric.errors import (
+    DeviceError,
+    EnvironmentMissingError,
+    FabricError,
+    HostError,
+    IntentError,
+    PlanError,
+    UnsupportedFeatureError,
+)
+from fabric.workflow import Verdict
+
+__all__ = ("Exit", "exit_of_error", "exit_of_verdict")
+
+
+class Exit(IntEnum):
+    """What the shell sees."""
+
+    OK = 0
+    FINDINGS = 1
+    USAGE = 2
+    INVENTORY = 3
+    DEVICE = 4
+    ENVIRONMENT = 5
+    CHANGES = 10  # only with --detailed-exitcode
+
+
+def exit_of_error(error: FabricError) -> Exit:
+    """Returns the code of an error, by who must act."""
+    match error:
+        case EnvironmentMissingError():
+            return Exit.ENVIRONMENT
+        case IntentError() | PlanError() | UnsupportedFeatureError():
+            return Exit.INVENTORY
+        case DeviceError() | HostError():
+            return Exit.DEVICE
+        case _:
+            return Exit.USAGE
+
+
+def exit_of_verdict(verdict: Verdict) -> Exit:
+    """Returns the code of a run that came to its end."""
+    match verdict:
+        case Verdict.OK:
+            return Exit.OK
+        case Verdict.FINDINGS:
+            return Exit.FINDINGS
+        case Verdict.FAILED:
+            return Exit.DEVICE

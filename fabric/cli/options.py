@@ -1,0 +1,75 @@
+"""The options that several verbs share, and what they become. Knows no verb."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from fabric.intent import VaultOptions
+
+__all__ = (
+    "Adopt",
+    "AskVaultPass",
+    "ConfirmS",
+    "Disruptive",
+    "Force",
+    "Full",
+    "Inventory",
+    "Json",
+    "Limit",
+    "OptionalInventory",
+    "Quiet",
+    "Runs",
+    "VaultFile",
+    "VaultId",
+    "Workers",
+    "vault_options",
+)
+
+_INVENTORY_HELP: Final = "Ansible inventory: file, folder or script; may be given several times, the last one wins."
+_ENVIRONMENT: Final = "FABRICCTL_INVENTORY"
+
+Inventory = Annotated[
+    list[Path], typer.Option("--inventory", "-i", help=_INVENTORY_HELP, envvar=_ENVIRONMENT, show_default=False)
+]
+OptionalInventory = Annotated[
+    list[Path] | None,
+    typer.Option("--inventory", "-i", help=f"{_INVENTORY_HELP} Default: what the plan or run was made from."),
+]
+Limit = Annotated[str, typer.Option("--limit", "-l", help="Ansible host pattern: only these devices.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+Full = Annotated[bool, typer.Option("--full", help="Whole diffs.")]
+Runs = Annotated[Path, typer.Option("--runs", help="Where run folders are made.")]
+Adopt = Annotated[
+    bool, typer.Option("--adopt", help="Change device-wide settings although ports outside the intent feel it.")
+]
+Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that interrupt traffic.")]
+Force = Annotated[bool, typer.Option("--force", help="Push although the compliance check failed.")]
+ConfirmS = Annotated[
+    int, typer.Option("--confirm-s", min=10, max=86399, help="Seconds until an unconfirmed change goes back by itself.")
+]
+Workers = Annotated[int, typer.Option("--workers", min=1, max=256, help="Devices at a time.")]
+VaultFile = Annotated[
+    list[Path] | None, typer.Option("--vault-password-file", help="Vault password file or script, as for Ansible.")
+]
+VaultId = Annotated[list[str] | None, typer.Option("--vault-id", help="LABEL@FILE, as for Ansible.")]
+AskVaultPass = Annotated[bool, typer.Option("--ask-vault-pass", "-J", help="Ask for the vault password.")]
+
+
+def vault_options(
+    files: Sequence[Path] | None, ids: Sequence[str] | None, *, ask: bool = False
+) -> "VaultOptions | None":
+    """Returns how to open vaulted values, None when nothing was said; asks on the terminal when told to."""
+    from fabric.intent import VaultOptions  # lazy: `--help` needs none of it
+
+    secrets: tuple[tuple[str, bytes], ...] = ()
+    if ask:
+        password = typer.prompt("Vault password", hide_input=True)
+        secrets = (("default", os.fsencode(password)),)
+    if not (files or ids or secrets):
+        return None
+    return VaultOptions(password_files=tuple(files or ()), ids=tuple(ids or ()), secrets=secrets)

@@ -1,0 +1,116 @@
+"""A summary and a plan in words. Returns lines; prints nothing."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fabric.state import DeviceResult, Finding, Outcome, Severity, Status
+from fabric.workflow import Summary, Verdict
+
+__all__ = ("Line", "finding_lines", "summary_lines")
+
+Line = tuple[str, str]
+"""Text and style."""
+
+_STYLES: Final = {
+    Outcome.COMMITTED: "green",
+    Outcome.UNCHANGED: "dim",
+    Outcome.ROLLED_BACK: "yellow",
+    Outcome.REFUSED: "yellow",
+    Outcome.FAILED: "red",
+    Outcome.ROLLBACK_FAILED: "bold red",
+    Outcome.UNCERTAIN: "bold red",
+}
+_VERDICTS: Final = {Verdict.OK: "bold green", Verdict.FINDINGS: "bold yellow", Verdict.FAILED: "bold red"}
+_DIFF_STYLES: Final = {"+": "green", "-": "red", "~": "yellow"}
+_DIFF_LINES: Final = 12
+
+
+def summary_lines(summary: Summary, *, full: bool = False) -> Iterator[Line]:
+    """Yields the run: devices with their diffs, findings, notes, timings, verdict.
+
+    Args:
+        summary: of the run.
+        full: whole diffs; else the first lines of each.
+    """
+    for one in summary.devices:
+        yield from _device_lines(one, full=full, planned=summary.verb == "plan")
+    if summary.findings:
+        yield "", ""
+        yield from finding_lines(summary.findings)
+    yield from _note_lines(summary)
+    yield "", ""
+    told = " · ".join(f"{timing.stage} {timing.seconds:.2f} s" for timing in summary.timings)
+    yield told, "dim"
+    yield f"{summary.verb} {summary.fabric}: {_said(summary)}", _VERDICTS[summary.verdict]
+    if summary.run_folder:
+        yield f"report: {summary.run_folder}/report.html", ""
+
+
+def finding_lines(findings: Sequence[Finding]) -> Iterator[Line]:
+    """Yields what failed or could not be judged, and a count of what passed."""
+    passed = sum(one.status is Status.PASS for one in findings)
+    for one in findings:
+        if one.status is Status.PASS:
+            continue
+        where = one.where
+        ports = f" {_few(where.ports)}" if where.ports else ""
+        mark = "UNKNOWN" if one.status is Status.UNKNOWN else "FAIL" if one.severity is Severity.ERROR else "WARN"
+        style = "red" if mark == "FAIL" else "yellow"
+        yield f"{mark:8}{where.device}{ports}: {one.rule}", style
+        yield f"        {one.evidence}", ""
+        if one.remedy:
+            yield f"        → {one.remedy}", ""
+    yield f"{passed} checks passed", "green"
+
+
+def _device_lines(one: DeviceResult, *, full: bool, planned: bool) -> Iterator[Line]:
+    if planned and one.outcome is Outcome.UNCHANGED:
+        told = f"{one.changes} changes" if one.changes else "nothing to do"
+        style = "cyan" if one.changes else "dim"
+    else:
+        told, style = one.outcome.value, _STYLES[one.outcome]
+        told += f", {one.changes} changes" if one.changes else ""
+    yield f"{one.device:12} {one.nos:6} {told}{' (interrupts traffic)' if one.disruptive else ''}", style
+    if one.error:
+        yield f"    {one.error}", "red"
+    if one.remedy:
+        yield f"    → {one.remedy}", ""
+    lines = one.diff.splitlines() if planned or one.error else []
+    shown = lines if full else lines[:_DIFF_LINES]
+    for line in shown:
+        yield f"    {line}", _DIFF_STYLES.get(line[:1], "")
+    if len(shown) < len(lines):
+        yield f"    … {len(lines) - len(shown)} more; --full shows all", "dim"
+
+
+def _note_lines(summary: Summary) -> Iterator[Line]:
+    grouped: dict[tuple[str, str], list[str]] = {}
+    blocking: set[tuple[str, str]] = set()
+    for device, note in summary.notes:
+        key = (note.code, note.text)
+        grouped.setdefault(key, []).append(device or "fabric")
+        if note.blocks_lossless:
+            blocking.add(key)
+    if grouped:
+        yield "", ""
+    for (code, text), devices in grouped.items():
+        head = "blocks lossless" if (code, text) in blocking else "note"
+        yield f"{head}: {_few(tuple(devices))}: {code}", "yellow" if head != "note" else "dim"
+        for line in text.splitlines():
+            yield f"        {line}", "" if head != "note" else "dim"
+
+
+def _said(summary: Summary) -> str:
+    counts: dict[str, int] = {}
+    for one in summary.devices:
+        name = "to change" if summary.verb == "plan" and one.changes else one.outcome.value
+        counts[name] = counts.get(name, 0) + 1
+    parts = [f"{count} {name}" for name, count in counts.items()]
+    if summary.verb in {"check", "plan"}:
+        parts.append("lossless by plan" if summary.lossless else "not lossless by plan")
+    return f"{summary.verdict.value.upper()} — {', '.join(parts)}"
+
+
+def _few(names: Sequence[str], limit: int = 6) -> str:
+    head = ", ".join(names[:limit])
+    return f"{head} and {len(names) - limit} more" if len(names) > limit else head

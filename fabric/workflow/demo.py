@@ -1,0 +1,184 @@
+"""The main job against emulated switches over real SSH, on this machine alone: the tour that `make demo` gives.
+
+Each step is the verb that a user would type; what is expected of it is written beside it, and a step that does not
+come out so fails the demo. The switches start as they come out of the box, with things of their own that must stay.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from fabric.errors import FabricError
+from fabric.intent import Fabric, Switch
+from fabric.lab import DeviceSpec, Fault, FaultKind, Fronts, serve
+from fabric.lab.stock import StockPort, eos_config, sonic_config
+from fabric.resources import data_path
+from fabric.state import Outcome
+from fabric.workflow.environment import Environment
+from fabric.workflow.planning import load_intent
+from fabric.workflow.request import Request
+from fabric.workflow.runfolder import RunFolder
+from fabric.workflow.stopwatch import Stopwatch
+from fabric.workflow.summary import Summary, Verdict
+from fabric.workflow.verbs import check, plan, provision
+
+__all__ = ("DemoLab", "Step", "demo_lab", "demo_steps")
+
+_STUBBORN: Final = "leaf3"
+_REFUSED: Final = r"random-detect ecn .*1200"
+_CHANGE: Final = "all:\n  vars:\n    fabric_ecn_kmax: 1200KB\n"
+_CONFIRM_S: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class DemoLab:
+    """The running demo fabric.
+
+    Attributes:
+        request: names the demo inventory and the overlay that says where the switches are.
+        folder: holds the overlay, the host keys and the run folders.
+    """
+
+    request: Request
+    fronts: Fronts
+    folder: Path
+    fabric: Fabric
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the tour.
+
+    Attributes:
+        command: what a user would type for it.
+        expected: what had to come out.
+        ok: whether it did.
+    """
+
+    title: str
+    command: str
+    expected: str
+    ok: bool
+    summary: Summary
+
+
+@contextmanager
+def demo_lab(runs: Path, environment: Environment) -> Iterator[DemoLab]:
+    """Yields the demo fabric, six switches served on loopback; leaving it stops them.
+
+    Raises:
+        FabricError: the demo inventory or the run folder is broken.
+    """
+    inventory = data_path("inventory", "demo")
+    folder = RunFolder.create(runs, "demo", environment.clock.unix_s())
+    request = Request(sources=(inventory,), runs=folder.path, confirm_s=_CONFIRM_S)
+    fabric = load_intent(request, environment, Stopwatch(environment.clock)).fabric
+    specs = [_spec(switch) for switch in fabric.switches]
+    with serve(specs, directory=folder.path / "lab", observer=environment.observer) as fronts:
+        overlay = folder.write_text("lab.yml", fronts.inventory())
+        yield DemoLab(replace(request, sources=(inventory, overlay)), fronts, folder.path, fabric)
+
+
+def demo_steps(lab: DemoLab, environment: Environment) -> Iterator[Step]:
+    """Yields each step when it is done; the last ones with a switch that refuses a line."""
+    request = lab.request
+    yield _step(
+        "Judge the intent before any device is touched",
+        _typed(request, "check"),
+        "no rule fails",
+        check(request, environment),
+        lambda one: one.verdict is Verdict.OK,
+    )
+    yield _step(
+        "Read the devices and show what would change",
+        _typed(request, "plan"),
+        "every switch has changes, none is touched",
+        plan(request, environment)[0],
+        lambda one: one.changed and _outcomes(one) == {Outcome.UNCHANGED},
+    )
+    disruptive = replace(request, disruptive=True)
+    yield _step(
+        "Provision: push under a timer, read again, confirm",
+        _typed(request, "provision"),
+        "every switch committed, and the running configurations pass every rule",
+        provision(disruptive, environment),
+        lambda one: one.verdict is Verdict.OK and _outcomes(one) == {Outcome.COMMITTED},
+    )
+    yield _step(
+        "Read what the switches run now and judge it",
+        _typed(request, "check --live"),
+        "no rule fails",
+        check(request, environment, live=True),
+        lambda one: one.verdict is Verdict.OK,
+    )
+    yield _step(
+        "Provision again",
+        _typed(request, "provision"),
+        "nothing to do",
+        provision(request, environment),
+        lambda one: one.verdict is Verdict.OK and not one.changed and _outcomes(one) == {Outcome.UNCHANGED},
+    )
+    yield _stubborn(lab, environment)
+
+
+def _stubborn(lab: DemoLab, environment: Environment) -> Step:
+    change = lab.folder / "change.yml"
+    change.write_text(_CHANGE, encoding="utf-8")
+    front = lab.fronts[_STUBBORN]
+    before = front.running()
+    front.add_fault(Fault(FaultKind.REFUSE, match=_REFUSED))
+    request = replace(lab.request, sources=(*lab.request.sources, change))
+    summary = provision(request, environment)
+    front.clear_faults()
+    ends = {one.device: one.outcome for one in summary.devices}
+    refused = ends.pop(_STUBBORN, None)
+    return _step(
+        f"Change the ECN curve, while {_STUBBORN} refuses a line of it",
+        _typed(request, "provision"),
+        f"{_STUBBORN} is as before and says why; the others are committed",
+        summary,
+        lambda one: (
+            one.verdict is Verdict.FAILED
+            and refused in {Outcome.FAILED, Outcome.ROLLED_BACK}
+            and front.running() == before
+            and set(ends.values()) == {Outcome.COMMITTED}
+        ),
+    )
+
+
+def _step(title: str, command: str, expected: str, summary: Summary, holds: Callable[[Summary], bool]) -> Step:
+    return Step(title, command, expected, holds(summary), summary)
+
+
+def _outcomes(summary: Summary) -> set[Outcome]:
+    return {one.outcome for one in summary.devices}
+
+
+def _typed(request: Request, verb: str) -> str:
+    sources = " ".join(f"-i {source}" for source in request.sources)
+    return f"fabricctl {verb} {sources}"
+
+
+def _spec(switch: Switch) -> DeviceSpec:
+    ports = [*_ports(switch), *_foreign_ports(switch)]
+    match switch.nos:
+        case "sonic":
+            text = sonic_config(switch.name, switch.hwsku, ports, dynamic_buffers="spectrum" in switch.asic)
+            return DeviceSpec(switch.name, "sonic", text, hwsku=switch.hwsku)
+        case "eos":
+            text = eos_config(switch.name, switch.hwsku, ports)
+            return DeviceSpec(switch.name, "eos", text, version=switch.version, hwsku=switch.hwsku)
+        case other:
+            raise FabricError(f"the lab cannot emulate {other}", where=switch.name, expected="sonic, eos")
+
+
+def _ports(switch: Switch) -> Sequence[StockPort]:
+    return [StockPort(port.name, port.speed_mbps) for port in switch.ports]
+
+
+def _foreign_ports(switch: Switch) -> Sequence[StockPort]:
+    """Returns ports that the intent does not own: they must come out as they went in."""
+    names = ("Ethernet400", "Ethernet408") if switch.nos == "sonic" else ("Ethernet49/1", "Ethernet50/1")
+    return [StockPort(name, 100_000) for name in names]

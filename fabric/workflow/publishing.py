@@ -1,0 +1,91 @@
+"""A run's reports: the JSON document, and what is made from it. The JSON is the truth."""
+
+from typing import Final
+
+from fabric._version import __version__
+from fabric.compliance import LinkRule, Rule, link_rules, rules
+from fabric.observe import Event
+from fabric.report import DeviceReport, RuleInfo, RunDocument, build
+from fabric.state import Status, worst
+from fabric.workflow.environment import Environment
+from fabric.workflow.runfolder import RunFolder
+from fabric.workflow.summary import Summary, Verdict
+
+__all__ = ("document_of", "publish")
+
+LIMITS: Final = (
+    "Switches were judged by their configuration; no traffic was sent and no counter was read.",
+    "Host plans are computed and compared; hosts and targets were not contacted.",
+)
+
+
+def publish(folder: RunFolder, summary: Summary, environment: Environment) -> Summary:
+    """Writes `summary.json` and every report (JSON, HTML, JUnit, SARIF); returns the summary."""
+    folder.write("summary", summary)
+    document = document_of(summary, ended_unix_s=environment.clock.unix_s(), run=folder.path.name)
+    for name, text in build(document).items():
+        folder.write_text(name, text)
+    environment.observer(Event(f"{summary.verb}.done", message=f"verdict {summary.verdict.value}: {folder.path}"))
+    return summary
+
+
+def document_of(summary: Summary, *, ended_unix_s: float, run: str) -> RunDocument:
+    """Returns the whole run as the reports have it."""
+    took_s = sum(timing.seconds for timing in summary.timings)
+    return RunDocument(
+        tool_version=__version__,
+        run=run,
+        command=f"fabricctl {summary.verb}",
+        fabric=summary.fabric,
+        started_unix_s=ended_unix_s - took_s,
+        ended_unix_s=ended_unix_s,
+        verdict=_status(summary),
+        summary=sentence(summary),
+        limits=LIMITS,
+        notes=tuple(note for device, note in summary.notes if not device),
+        devices=_devices(summary),
+        findings=summary.findings,
+        rules=_rules() if summary.findings else (),
+        timings=summary.timings,
+    )
+
+
+def sentence(summary: Summary) -> str:
+    """Returns what happened, one sentence."""
+    ends: dict[str, int] = {}
+    for one in summary.devices:
+        ends[one.outcome.value] = ends.get(one.outcome.value, 0) + 1
+    told = ", ".join(f"{count} {name}" for name, count in ends.items()) or "no device concerned"
+    failed = sum(one.status is Status.FAIL for one in summary.findings)
+    unknown = sum(one.status is Status.UNKNOWN for one in summary.findings)
+    return f"{summary.verb} of {summary.fabric}: {told}; {failed} findings failed, {unknown} could not be judged"
+
+
+def _status(summary: Summary) -> Status:
+    if summary.verdict is Verdict.OK:
+        return Status.PASS
+    if summary.verdict is Verdict.FAILED or worst(summary.findings) is Status.FAIL:
+        return Status.FAIL
+    return Status.UNKNOWN if worst(summary.findings) is Status.UNKNOWN else Status.FAIL
+
+
+def _devices(summary: Summary) -> tuple[DeviceReport, ...]:
+    named = dict.fromkeys(device for device, _ in summary.notes if device)
+    results = {one.device: one for one in summary.devices}
+    names = [*results, *(name for name in named if name not in results)]
+    return tuple(
+        DeviceReport(
+            device=name,
+            nos=results[name].nos if name in results else "",
+            notes=tuple(note for device, note in summary.notes if device == name),
+            diff=results[name].diff if name in results else "",
+            result=results.get(name) if summary.verb in {"provision", "rollback"} else None,
+        )
+        for name in names
+    )
+
+
+def _rules() -> tuple[RuleInfo, ...]:
+    asked: list[Rule | LinkRule] = [rules.get(name) for name in rules.names()]
+    asked += [link_rules.get(name) for name in link_rules.names()]
+    return tuple(RuleInfo(one.id, one.title, one.severity) for one in asked)

@@ -1,0 +1,115 @@
+"""The verb rollback: a finished run, taken back on every device where it was committed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fabric.errors import FabricError, PlanError
+from fabric.push import DeviceJob, SessionFactory
+from fabric.state import Outcome
+from fabric.workflow.design import DeviceChange
+from fabric.workflow.environment import Environment
+from fabric.workflow.outcomes import PushDocument, preview, unread, verdict_of
+from fabric.workflow.planning import PlanDocument, load_intent, read_devices
+from fabric.workflow.provisioning import job_of, push_in_waves
+from fabric.workflow.publishing import publish
+from fabric.workflow.request import Request
+from fabric.workflow.reversing import reverse, undone
+from fabric.workflow.runfolder import RunFolder
+from fabric.workflow.sessions import session_factories
+from fabric.workflow.stopwatch import Stopwatch
+from fabric.workflow.summary import Summary
+
+__all__ = ("rollback", "sources_of_run")
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """A finished run: the plan it applied, and how the devices ended."""
+
+    document: PlanDocument
+    committed: tuple[DeviceChange, ...]
+
+
+def sources_of_run(run: Path) -> tuple[Path, ...]:
+    """Returns the inventory sources that the run was made from."""
+    return tuple(Path(source) for source in RunFolder(run).read("plan", PlanDocument).sources)
+
+
+def rollback(run: Path, request: Request, environment: Environment) -> Summary:
+    """Returns how every device ended that `run` had committed; the others are not contacted.
+
+    A rollback is a push like any other: under a timer, read again, confirmed; it can itself be rolled back.
+
+    Raises:
+        FabricError: `run` is no run folder of a provisioning.
+        IntentError: the inventory is wrong.
+    """
+    watch = Stopwatch(environment.clock)
+    past = _read(run)
+    loaded = load_intent(request, environment, watch)
+    plan = past.document.plan.only(one.device for one in past.committed)
+    texts, errors = read_devices(loaded, plan, request, environment, watch)
+    with watch.stage("changes"):
+        backs, drifted = _reversed(past, texts)
+    folder = RunFolder.create(request.runs, "rollback", environment.clock.unix_s())
+    folder.write("fabric", loaded.fabric)
+    now_s = environment.clock.unix_s()
+    folder.write("plan", replace(past.document, plan=plan, devices=backs, created_unix_s=now_s, findings=()))
+    factories = session_factories(loaded, plan.switches, environment)
+    jobs = [_job(past, one, factories[one.device], texts[one.device]) for one in backs if one.changes.forward]
+    with watch.stage("push"):
+        done = push_in_waves(jobs, loaded.fabric, request, environment, run=folder.path.name)
+    ended = {one.device: one for one in done}
+    results = (*(ended.get(one.device) or preview(one) for one in backs), *unread(plan, {**errors, **drifted}))
+    folder.write("push", PushDocument(results))
+    summary = Summary(
+        verb="rollback",
+        fabric=past.document.fabric,
+        verdict=verdict_of(results, (), ()),
+        devices=results,
+        changed=any(one.outcome is Outcome.COMMITTED for one in results),
+        lossless=plan.lossless,
+        run_folder=str(folder.path),
+        timings=watch.timings,
+    )
+    return publish(folder, summary, environment)
+
+
+def _reversed(past: _Past, texts: Mapping[str, str]) -> tuple[tuple[DeviceChange, ...], dict[str, FabricError]]:
+    backs: list[DeviceChange] = []
+    drifted: dict[str, FabricError] = {}
+    for change in past.committed:
+        if change.device not in texts:
+            continue
+        try:
+            backs.append(reverse(change, texts[change.device]))
+        except FabricError as error:
+            drifted[change.device] = error
+    return tuple(backs), drifted
+
+
+def _job(past: _Past, back: DeviceChange, make_session: SessionFactory, text: str) -> DeviceJob:
+    return job_of(
+        back,
+        make_session,
+        text,
+        redo=lambda found: _reverse_of(past, back.device, found),
+        verify=lambda found: undone(back, found),
+    )
+
+
+def _reverse_of(past: _Past, device: str, text: str) -> DeviceChange:
+    """Returns the way back of one device, designed anew from `text`."""
+    change = next(one for one in past.committed if one.device == device)
+    return reverse(change, text)
+
+
+def _read(run: Path) -> _Past:
+    folder = RunFolder(run)
+    document = folder.read("plan", PlanDocument)
+    results = folder.read("push", PushDocument).results
+    committed = {one.device for one in results if one.outcome is Outcome.COMMITTED}
+    if not committed:
+        raise PlanError(f"the run {run.name} committed nothing", remedy="There is nothing to roll back.")
+    return _Past(document, tuple(one for one in document.devices if one.device in committed))

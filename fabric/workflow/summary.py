@@ -1,0 +1,43 @@
+"""What a run came to. The same for the command line, Ansible and CI."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fabric.plan.model import Note
+from fabric.report import Timing
+from fabric.state import DeviceResult, Finding
+
+__all__ = ("Summary", "Verdict")
+
+
+class Verdict(StrEnum):
+    """How a run ended."""
+
+    OK = "ok"
+    FINDINGS = "findings"  # a rule failed or could not be judged, or something was held back
+    FAILED = "failed"  # a device did not do what was asked
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One run.
+
+    Attributes:
+        verb: `check`, `plan`, `provision`, `rollback`.
+        devices: one result a switch that was, or would be, pushed to.
+        findings: what the rules said, PASS included.
+        notes: what a reader must know, by device ("" for the fabric).
+        changed: whether any device differs, or differed, from the intent.
+        run_folder: where the JSON of every stage lies, "" when none was written.
+    """
+
+    verb: str
+    fabric: str
+    verdict: Verdict
+    devices: tuple[DeviceResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[tuple[str, Note], ...] = ()
+    changed: bool = False
+    lossless: bool = True
+    run_folder: str = ""
+    timings: tuple[Timing, ...] = ()

@@ -1,0 +1,174 @@
+"""The verbs: check, plan, provision. The command line, the playbooks and CI call these and nothing below.
+
+Each writes its stages into a run folder and returns a `Summary`. Errors of the inventory and of the plan are raised
+before any device is contacted; errors of devices are collected, one result a device.
+"""
+
+from collections.abc import Mapping
+
+from fabric.compliance import evaluate, evaluate_links
+from fabric.errors import FabricError
+from fabric.intent import Loaded
+from fabric.plan.model import FabricPlan, SwitchPlan
+from fabric.push import DeviceJob, SessionFactory
+from fabric.state import DeviceResult, Finding, Outcome, Status, worst
+from fabric.workflow.design import DeviceChange, design, differences
+from fabric.workflow.environment import Environment
+from fabric.workflow.outcomes import PushDocument, gate_refusal, notes_of, preview, unread, verdict_of
+from fabric.workflow.planning import (
+    PlanDocument,
+    Planned,
+    load_intent,
+    make,
+    plan_of,
+    read_devices,
+    resume,
+    switch_plan,
+)
+from fabric.workflow.provisioning import job_of, push_in_waves
+from fabric.workflow.publishing import publish
+from fabric.workflow.request import Request
+from fabric.workflow.runfolder import RunFolder
+from fabric.workflow.sessions import session_factories
+from fabric.workflow.stopwatch import Stopwatch
+from fabric.workflow.subjects import observed_subjects, planned_subjects
+from fabric.workflow.summary import Summary
+
+__all__ = ("check", "plan", "provision")
+
+
+def check(request: Request, environment: Environment, *, live: bool = False) -> Summary:
+    """Returns the findings on the plan, or with `live` on what the devices do now. Changes nothing.
+
+    Raises:
+        IntentError, PlanError, UnsupportedFeatureError: the inventory or the plan is wrong.
+    """
+    watch = Stopwatch(environment.clock)
+    loaded = load_intent(request, environment, watch)
+    with watch.stage("plan"):
+        numbers = plan_of(loaded, request)
+    errors: Mapping[str, FabricError] = {}
+    texts: Mapping[str, str] = {}
+    if live:
+        texts, errors = read_devices(loaded, numbers, request, environment, watch)
+    with watch.stage("check"):
+        findings = _findings(loaded, numbers, texts, planned=not live)
+    folder = RunFolder.create(request.runs, "check", environment.clock.unix_s())
+    folder.write("fabric", loaded.fabric)
+    results, notes = unread(numbers, errors), notes_of(numbers)
+    return publish(
+        folder,
+        Summary(
+            verb="check",
+            fabric=loaded.fabric.name,
+            verdict=verdict_of(results, findings, notes),
+            devices=results,
+            findings=findings,
+            notes=notes,
+            lossless=numbers.lossless,
+            run_folder=str(folder.path),
+            timings=watch.timings,
+        ),
+        environment,
+    )
+
+
+def plan(request: Request, environment: Environment) -> tuple[Summary, PlanDocument]:
+    """Returns what provisioning would change, and the plan to review or save. Reads the devices, changes nothing.
+
+    Raises:
+        IntentError, PlanError, UnsupportedFeatureError: the inventory or the plan is wrong.
+    """
+    watch = Stopwatch(environment.clock)
+    planned = make(request, environment, watch)
+    document = planned.document
+    folder = RunFolder.create(request.runs, "plan", environment.clock.unix_s())
+    folder.write("fabric", planned.loaded.fabric)
+    folder.write("plan", document)
+    results = (*map(preview, document.devices), *unread(document.plan, planned.errors))
+    notes = notes_of(document.plan, document.devices)
+    summary = Summary(
+        verb="plan",
+        fabric=document.fabric,
+        verdict=verdict_of(results, document.findings, notes),
+        devices=results,
+        findings=document.findings,
+        notes=notes,
+        changed=any(one.changes.forward for one in document.devices),
+        lossless=document.plan.lossless,
+        run_folder=str(folder.path),
+        timings=watch.timings,
+    )
+    return publish(folder, summary, environment), document
+
+
+def provision(request: Request, environment: Environment, *, saved: PlanDocument | None = None) -> Summary:
+    """Returns how every device ended. With `saved`, applies exactly that plan or refuses, device by device.
+
+    Raises:
+        IntentError, PlanError, UnsupportedFeatureError: the inventory or the plan is wrong; nothing was contacted.
+    """
+    watch = Stopwatch(environment.clock)
+    planned = make(request, environment, watch) if saved is None else resume(saved, request, environment, watch)
+    document = planned.document
+    folder = RunFolder.create(request.runs, "provision", environment.clock.unix_s())
+    folder.write("fabric", planned.loaded.fabric)
+    folder.write("plan", document)
+    findings = document.findings
+    if worst(findings) is Status.FAIL and not request.force:
+        pushed = tuple(gate_refusal(one, findings) for one in document.devices)
+    else:
+        with watch.stage("push"):
+            pushed = _push(planned, request, environment, run=folder.path.name)
+        findings = _reread(planned, request, environment, watch) or findings
+    results = (*pushed, *unread(document.plan, planned.errors))
+    folder.write("push", PushDocument(results))
+    notes = notes_of(document.plan, document.devices)
+    summary = Summary(
+        verb="provision",
+        fabric=document.fabric,
+        verdict=verdict_of(results, findings, notes),
+        devices=results,
+        findings=findings,
+        notes=notes,
+        changed=any(one.outcome is Outcome.COMMITTED for one in results),
+        lossless=document.plan.lossless,
+        run_folder=str(folder.path),
+        timings=watch.timings,
+    )
+    return publish(folder, summary, environment)
+
+
+def _push(planned: Planned, request: Request, environment: Environment, *, run: str) -> tuple[DeviceResult, ...]:
+    document = planned.document
+    factories = session_factories(planned.loaded, document.plan.switches, environment)
+    jobs = [
+        _job(one, switch_plan(document.plan, one.device), factories[one.device], planned.texts[one.device])
+        for one in document.devices
+        if one.changes.forward
+    ]
+    done = {one.device: one for one in push_in_waves(jobs, planned.loaded.fabric, request, environment, run=run)}
+    return tuple(done.get(one.device) or preview(one) for one in document.devices)
+
+
+def _job(change: DeviceChange, planned: SwitchPlan, make_session: SessionFactory, text: str) -> DeviceJob:
+    return job_of(
+        change,
+        make_session,
+        text,
+        redo=lambda found: design(planned, found),
+        verify=lambda found: differences(change, planned, found),
+    )
+
+
+def _reread(planned: Planned, request: Request, environment: Environment, watch: Stopwatch) -> tuple[Finding, ...]:
+    """Returns the findings on the devices as they are after the push."""
+    plan_now = planned.document.plan
+    texts, _ = read_devices(planned.loaded, plan_now, request, environment, watch, stage="re-read")
+    with watch.stage("check"):
+        return _findings(planned.loaded, plan_now, texts, planned=False)
+
+
+def _findings(loaded: Loaded, numbers: FabricPlan, texts: Mapping[str, str], *, planned: bool) -> tuple[Finding, ...]:
+    subjects = planned_subjects(loaded.fabric, numbers) if planned else observed_subjects(loaded.fabric, numbers, texts)
+    return (*evaluate(subjects), *evaluate_links(subjects, loaded.fabric.links))
