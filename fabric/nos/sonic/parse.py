@@ -1,7 +1,7 @@
 """A SONiC configuration → `DeviceQos`: what it does, SONiC's defaults applied, UNKNOWN where it cannot tell.
 
-Reads whole configurations and fragments (a qos.json alone): a table that is not there says nothing, a row or field
-that is not there in a table that is, has SONiC's default. Knows no render.
+Reads whole configurations and fragments (a qos.json alone, without DEVICE_METADATA): a table that a fragment lacks says
+nothing; a row or field that is not there in a table that is, has SONiC's default. Knows no render.
 """
 
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def parse_tree(tree: Tree, *, device: str = "", duplicates: tuple[Reference, ...
 
 def _view(reading: Reading) -> _View:
     source = reading.tables
-    watchdog = source.get(PFC_WD)
+    watchdog = source.get(PFC_WD, {} if reading.whole else None)
     polling: Known[int | None] = UNKNOWN
     if watchdog is not None:
         polling = reading.number(fields_of(watchdog.get("GLOBAL", {})), "POLL_INTERVAL", f"{PFC_WD}|GLOBAL")
@@ -165,7 +165,7 @@ def _number(reading: Reading, port: str, row: Fields | None, field: str, default
 def _cable(view: _View, port: str) -> Known[int | None]:
     text = view.cables.get(port)
     if text is None:
-        return None if CABLE_LENGTH in view.reading.tables else UNKNOWN
+        return None if CABLE_LENGTH in view.reading.tables or view.reading.whole else UNKNOWN
     return view.reading.integer(text.removesuffix("m"), f"{CABLE_LENGTH}|{port}")
 
 
@@ -182,9 +182,8 @@ def _watchdog(view: _View, port: str, binding: Fields) -> Known[PortWatchdog | N
     watched = parse_maps.priorities(view.reading, binding, "pfcwd_sw_enable", f"{PORT_QOS_MAP}|{port}")
     row = view.watchdogs.get(port)
     if row is None:
-        if not watched:
-            return None
-        if PFC_WD in view.reading.tables:  # enabled for the port and never started on it
+        never_started = PFC_WD in view.reading.tables or view.reading.whole
+        if not watched or never_started:  # pfcwd_sw_enable alone starts nothing
             return None
         return PortWatchdog(priorities=watched)
     # without pfcwd_sw_enable, branches before 2022 watch pfc_enable and later ones nothing: unconfirmed

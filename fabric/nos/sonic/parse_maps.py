@@ -64,7 +64,7 @@ def global_dscp_map(reading: Reading) -> Known[DscpMap | None]:
     """Returns the map of PORT_QOS_MAP|global, None without one, UNKNOWN when the text has no PORT_QOS_MAP."""
     table = reading.tables.get(PORT_QOS_MAP)
     if table is None:
-        return UNKNOWN if DSCP_TO_TC_MAP in reading.tables else None
+        return UNKNOWN if DSCP_TO_TC_MAP in reading.tables and not reading.whole else None
     return _bound(reading, _GLOBAL, fields_of(table.get(_GLOBAL, {})), "dscp_to_tc_map", DSCP_COUNT)
 
 

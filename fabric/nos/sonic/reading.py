@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fabric.nos.sonic.config import Tables
+from fabric.nos.sonic.names import DEVICE_METADATA
 from fabric.nos.sonic.rows import Fields, fields_of
 from fabric.qos import UNKNOWN, Known, Reference
 
@@ -21,6 +22,11 @@ class Reading:
 
     tables: Tables
     unresolved: dict[Reference, None] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Returns whether the text is a whole configuration: then a table that it lacks is empty on the device."""
+        return DEVICE_METADATA in self.tables
 
     def row(self, table: str, name: str, where: str) -> Fields | None:
         """Returns the row of that name, or None and notes that `where` refers to nothing."""

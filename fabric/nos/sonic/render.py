@@ -132,17 +132,17 @@ def _owned(
     running: Tables, ports: tuple[str, ...], grouped: tuple[str, ...], cabled: Iterable[str]
 ) -> tuple[Pattern, ...]:
     ours, groups, cables = (_any_of(names) for names in (ports, grouped, cabled))
+    queues = f"{QUEUE}|{BUFFER_QUEUE}"  # few patterns: each is tried on every path of the device
     patterns: list[Pattern] = [
         (PORT_QOS_MAP, ours, rf"(?!{placing.PORT_SHAPER}$).*"),
         (PFC_WD, ours, ".*"),
         (CABLE_LENGTH, ".*", cables),
+        (queues, rf"{ours}\|.*", "**"),
+        (BUFFER_PG, rf"{groups}\|.*", "**"),
+        ("|".join(OWN_TABLES), f"{OWN_PREFIX}.*", ".*"),
     ]
-    for table, names in ((QUEUE, ours), (BUFFER_QUEUE, ours), (BUFFER_PG, groups)):
-        patterns += [(table, rf"{names}\|.*"), (table, rf"{names}\|.*", ".*")]
     for table in (PORT_QOS_MAP, PFC_WD, *placing.SLOT_TABLES):
-        joined = placing.joined_keys(running, table, ports)
-        patterns += [(table, re.escape(key), ".*") for key in joined]
-    patterns += [(table, rf"{OWN_PREFIX}.*", ".*") for table in OWN_TABLES]
+        patterns += [(table, re.escape(key), ".*") for key in placing.joined_keys(running, table, ports)]
     return tuple(patterns)
 
 
