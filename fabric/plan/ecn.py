@@ -67,7 +67,7 @@ def plan_curve(
     speed = format_speed(speed_mbps)
     for name, value, planned in (("Kmin", wanted[0], kmin), ("Kmax", wanted[1], kmax)):
         if value != planned:
-            text = f"{speed}: {name} {float(value):g} B becomes {planned} B, a multiple of {quantum} B"
+            text = f"{speed}: {name} {_plain(value)} B becomes {planned} B, a multiple of {quantum} B"
             ledger.note("threshold-rounded", text, ports=ports)
     if kmin > kmax:
         ledger.problem(f"Kmin is above Kmax at {speed}", at="ecn", found=f"{kmin} B and {kmax} B")
@@ -103,3 +103,7 @@ def note_order(
     )
     code = "ecn-before-pfc" if order.kmax_is_safe else "ecn-kmax-after-pfc"
     ledger.note(code if order.kmin_is_safe else "ecn-after-pfc", text, ports=ports)
+
+
+def _plain(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else f"{float(value):.2f}"

@@ -41,7 +41,7 @@ def plan_schedule(policy: RocePolicy, capabilities: Capabilities, classes: Class
         queue = classes.local(share.traffic_class)
         shares[queue] = shares.get(queue, 0) + share.percent
     total = sum(shares.values())
-    if total != 100:
+    if shares and total != 100:
         ledger.problem("the DWRR shares do not add up", at="ets", found=f"{total} %", expected="100 %")
     reserved = capabilities.reserved_queues.value
     if taken := sorted(set(reserved) & set(shares)):

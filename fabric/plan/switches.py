@@ -41,7 +41,6 @@ _LEANS_ON = (
     "watchdog_polling_range_ms",
     "cnp_queue",
     "reserved_queues",
-    "dscp_map_is_device_wide",
     "dscp_default_to_tc",
     "headroom_owner",
     "cable_lengths_m",
@@ -119,7 +118,7 @@ def plan_switch(
     plan = SwitchPlan(
         device=switch.name,
         nos=switch.nos,
-        qos=_device(switch, capabilities, common, ports),
+        qos=_device(switch, common, ports),
         adopt=switch.adopt,
         version=switch.version,
         hwsku=switch.hwsku,
@@ -130,15 +129,14 @@ def plan_switch(
     return plan, classes
 
 
-def _device(switch: Switch, capabilities: Capabilities, common: _Common, ports: tuple[PortQos, ...]) -> DeviceQos:
-    """Returns the whole device; the map of all ports is ours where the OS has no other, or after adoption."""
-    device_wide = capabilities.dscp_map_is_device_wide.value or switch.adopt
+def _device(switch: Switch, common: _Common, ports: tuple[PortQos, ...]) -> DeviceQos:
+    """Returns the whole device. Its device-wide map is that of the ports; whether it may be set is not decided here."""
     watchdog = common.watchdog
     return DeviceQos(
         device=switch.name,
         nos=switch.nos,
         ports=ports,
-        global_dscp_to_tc=common.classes.dscp_to_tc if device_wide else UNKNOWN,
+        global_dscp_to_tc=common.classes.dscp_to_tc,
         watchdog_polling_ms=None if watchdog is None else watchdog.polling_ms,
         pfc_disabled_globally=False,
         aqm_counters=True,
