@@ -60,8 +60,8 @@ class EosSession:
             CommandRejectedError: the device does not know it.
         """
         output = self._cli.send(command, timeout_s=_SLOW_S)
-        first = next((line for line in output.split("\n") if line.strip()), "")
-        if first.lstrip().startswith("%"):  # the first line only: a banner in a configuration may hold anything
+        # the first words only: a banner in a configuration may hold anything
+        if output.lstrip("^ \n").startswith("% "):
             raise self._rejected(command, output)
         return output
 

@@ -33,6 +33,7 @@ _POLL_S: Final = 0.01
 _TAIL: Final = 400  # characters in which a prompt is looked for
 _CONNECT_S: Final = 10.0
 _AUTH_S: Final = 30.0
+_PASSWORD_OR_PROMPT: Final = re.compile(r"(?i)password: ?\Z|[>#] ?\Z")
 _UNKNOWN_KEY: Final = "not found in known_hosts"  # paramiko RejectPolicy, the only trace that netmiko leaves of it
 
 
@@ -131,16 +132,20 @@ class NetmikoCli:
             self._enable(connection)
 
     def _enable(self, connection: "BaseConnection") -> None:
-        try:
-            if not connection.check_enable_mode():
-                connection.enable()
-        except ValueError as error:  # netmiko: the prompt did not become privileged
+        # not netmiko's `enable`: it waits ten seconds for a `#` when the secret is wrong
+        connection.clear_buffer()  # a late second prompt would be taken for the answer
+        connection.write_channel("enable\n")
+        answer = self._read(connection, _AUTH_S, _PASSWORD_OR_PROMPT)
+        if answer.rstrip().endswith(":"):
+            connection.write_channel(f"{self._enable_secret or ''}\n")
+            answer = self._read(connection, _AUTH_S, _PASSWORD_OR_PROMPT)
+        if not answer.rstrip().endswith("#"):
             self.close()
             raise AuthError(
                 "the device does not give privileged mode",
                 where=self._target.name,
                 remedy="Set the enable secret of this device in the vault, or use a user of privilege 15.",
-            ) from error
+            )
 
     def send(self, line: str, *, timeout_s: float) -> str:
         """Returns the output of one line, without echo and prompt.
@@ -153,14 +158,14 @@ class NetmikoCli:
             if connection is None:
                 raise EOFError("the session is closed")
             connection.write_channel(f"{line}\n")
-            return _without_frame(self._read(connection, timeout_s), line)
+            return _without_frame(self._read(connection, timeout_s, self._prompt), line)
 
-    def _read(self, connection: "BaseConnection", timeout_s: float) -> str:
+    def _read(self, connection: "BaseConnection", timeout_s: float, until: re.Pattern[str]) -> str:
         end_ns = self._clock.now_ns() + round(timeout_s * 1e9)
         channel = cast("Channel", connection.remote_conn)  # netmiko's type allows telnet too
         chunks: list[str] = []
         tail = ""
-        while not self._prompt.search(tail):
+        while not until.search(tail):
             closed = channel.closed or channel.eof_received
             chunk = connection.read_channel()
             if chunk:
