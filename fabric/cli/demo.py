@@ -20,11 +20,10 @@ def run_demo(printer: Printer, runs: Path, *, serve: bool) -> Exit:
         serve: keep the fabric up until Ctrl-C.
     """
     start_s = time.monotonic()
-    environment = Environment(observer=printer.progress)
     steps: list[Step] = []
-    with demo_lab(runs, environment) as lab:
+    with demo_lab(runs, Environment(observer=printer.progress)) as lab:
         printer.line(f"{len(lab.fronts)} emulated switches listen on {_ports(lab)}", style="bold")
-        for number, step in enumerate(demo_steps(lab, environment), start=1):
+        for number, step in enumerate(demo_steps(lab), start=1):
             steps.append(step)
             _tell(printer, number, step)
         took_s = time.monotonic() - start_s
@@ -54,7 +53,7 @@ def _close(printer: Printer, lab: DemoLab, steps: list[Step], took_s: float) -> 
     printer.line(f"open: {last.run_folder}/report.html")
     printer.line(f"every stage as JSON: {lab.folder}")
     printer.line("type next: fabricctl demo --serve, and in another terminal:")
-    printer.line(f"  fabricctl plan -i {lab.request.sources[0]} -i {overlay}")
+    printer.line(f"  fabricctl plan -i {lab.request.sources[0]} -i {overlay}", style="dim")
     printer.line(f"demo took {took_s:.1f} s")
     printer.line("Your own fabric: fabricctl init site && fabricctl check -i site")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from fabric.errors import FabricError
-from fabric.intent import Fabric, Switch
+from fabric.intent import Switch
 from fabric.lab import DeviceSpec, Fault, FaultKind, Fronts, serve
 from fabric.lab.stock import StockPort, eos_config, sonic_config
 from fabric.resources import data_path
@@ -42,9 +42,9 @@ class DemoLab:
     """
 
     request: Request
+    environment: Environment
     fronts: Fronts
     folder: Path
-    fabric: Fabric
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +65,29 @@ class Step:
 
 
 @contextmanager
-def demo_lab(runs: Path, environment: Environment) -> Iterator[DemoLab]:
-    """Yields the demo fabric, six switches served on loopback; leaving it stops them.
+def demo_lab(runs: Path, around: Environment) -> Iterator[DemoLab]:
+    """Yields the demo fabric, six switches served on loopback, and an environment with a state directory of its own.
+
+    Leaving it stops the switches. The state directory is the demo's, so that its switches are not taken for real ones
+    of the same names.
 
     Raises:
         FabricError: the demo inventory or the run folder is broken.
     """
     inventory = data_path("inventory", "demo")
-    folder = RunFolder.create(runs, "demo", environment.clock.unix_s())
+    folder = RunFolder.create(runs, "demo", around.clock.unix_s())
+    environment = replace(around, state_dir=folder.path / "state")
     request = Request(sources=(inventory,), runs=folder.path, confirm_s=_CONFIRM_S)
     fabric = load_intent(request, environment, Stopwatch(environment.clock)).fabric
     specs = [_spec(switch) for switch in fabric.switches]
     with serve(specs, directory=folder.path / "lab", observer=environment.observer) as fronts:
         overlay = folder.write_text("lab.yml", fronts.inventory())
-        yield DemoLab(replace(request, sources=(inventory, overlay)), fronts, folder.path, fabric)
+        yield DemoLab(replace(request, sources=(inventory, overlay)), environment, fronts, folder.path)
 
 
-def demo_steps(lab: DemoLab, environment: Environment) -> Iterator[Step]:
-    """Yields each step when it is done; the last ones with a switch that refuses a line."""
-    request = lab.request
+def demo_steps(lab: DemoLab) -> Iterator[Step]:
+    """Yields each step when it is done; the last one with a switch that refuses a line."""
+    request, environment = lab.request, lab.environment
     yield _step(
         "Judge the intent before any device is touched",
         _typed(request, "check"),
@@ -101,7 +105,7 @@ def demo_steps(lab: DemoLab, environment: Environment) -> Iterator[Step]:
     disruptive = replace(request, disruptive=True)
     yield _step(
         "Provision: push under a timer, read again, confirm",
-        _typed(request, "provision"),
+        _typed(request, "provision --disruptive"),
         "every switch committed, and the running configurations pass every rule",
         provision(disruptive, environment),
         lambda one: one.verdict is Verdict.OK and _outcomes(one) == {Outcome.COMMITTED},
@@ -120,17 +124,17 @@ def demo_steps(lab: DemoLab, environment: Environment) -> Iterator[Step]:
         provision(request, environment),
         lambda one: one.verdict is Verdict.OK and not one.changed and _outcomes(one) == {Outcome.UNCHANGED},
     )
-    yield _stubborn(lab, environment)
+    yield _stubborn(lab)
 
 
-def _stubborn(lab: DemoLab, environment: Environment) -> Step:
+def _stubborn(lab: DemoLab) -> Step:
     change = lab.folder / "change.yml"
     change.write_text(_CHANGE, encoding="utf-8")
     front = lab.fronts[_STUBBORN]
     before = front.running()
     front.add_fault(Fault(FaultKind.REFUSE, match=_REFUSED))
     request = replace(lab.request, sources=(*lab.request.sources, change))
-    summary = provision(request, environment)
+    summary = provision(request, lab.environment)
     front.clear_faults()
     ends = {one.device: one.outcome for one in summary.devices}
     refused = ends.pop(_STUBBORN, None)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fabric._version import __version__
-from fabric.compliance import evaluate, evaluate_links
 from fabric.errors import FabricError, PlanError
 from fabric.intent import Loaded, load
 from fabric.nos import catalog
@@ -18,7 +17,7 @@ from fabric.workflow.environment import Environment
 from fabric.workflow.request import Request
 from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
-from fabric.workflow.subjects import capabilities_of, observed_subjects, planned_subjects, predicted
+from fabric.workflow.subjects import capabilities_of, findings_on, planned_subjects, predicted, running_subjects
 
 __all__ = (
     "PlanDocument",
@@ -137,11 +136,9 @@ def judge(
 ) -> tuple[Finding, ...]:
     """Returns the findings on what the changes make of the devices; on the plan where a device was not read."""
     after = predicted(devices, texts)
-    observed = observed_subjects(loaded.fabric, plan, after)
-    seen = {subject.qos.device for subject in observed}
-    rest = [one for one in planned_subjects(loaded.fabric, plan) if one.qos.device not in seen]
-    subjects = [*observed, *rest]
-    return (*evaluate(subjects), *evaluate_links(subjects, loaded.fabric.links))
+    unread = plan.only(one.device for one in plan.switches if one.device not in after)
+    known = running_subjects(loaded.fabric, plan, after)
+    return findings_on(loaded.fabric, (*known, *planned_subjects(loaded.fabric, unread)))
 
 
 def make(request: Request, environment: Environment, watch: Stopwatch) -> Planned:

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from fabric.compliance import Expected, HostMtu, Subject, expected_of
-from fabric.intent.model import Fabric, HostNic, Switch
+from fabric.compliance import Subject, evaluate, evaluate_links, subjects_of
+from fabric.intent import Fabric, Switch
 from fabric.nos import catalog
-from fabric.plan.model import FabricPlan, SwitchPlan
+from fabric.plan import FabricPlan
 from fabric.qos import Capabilities, DeviceQos
+from fabric.state import Finding
 from fabric.workflow.design import DeviceChange
 
-__all__ = ("capabilities_of", "expectation", "observed_subjects", "planned_subjects", "predicted")
+__all__ = ("capabilities_of", "findings_on", "planned_subjects", "predicted", "running_subjects")
 
 
 def capabilities_of(switch: Switch) -> Capabilities:
@@ -17,34 +18,15 @@ def capabilities_of(switch: Switch) -> Capabilities:
     return catalog.get(switch.nos).capabilities(asic=switch.asic, version=switch.version)
 
 
-def expectation(fabric: Fabric, switch: Switch) -> Expected:
-    """Returns what the policy wants of `switch`, given the hosts and targets behind the fabric.
-
-    A port that faces a NIC must pass that NIC's packets; every other port must pass the largest of the fabric. Routed
-    ports between switches carry no tag.
-    """
-    nics = _nics(fabric)
-    faced = {nic.peer.port: nic for nic in nics if nic.peer is not None and nic.peer.device == switch.name}
-    tagged = any(nic.vlan is not None for nic in nics) and not all(
-        port.routed for port in switch.ports if port.name not in faced
-    )
-    rest = [HostMtu(max(nic.mtu_bytes for nic in nics), tagged=tagged)] if nics else []
-    here = [HostMtu(nic.mtu_bytes, port=port, tagged=nic.vlan is not None) for port, nic in faced.items()]
-    return expected_of(switch.policy, host_mtus=(*rest, *here))
-
-
 def planned_subjects(fabric: Fabric, plan: FabricPlan) -> tuple[Subject, ...]:
     """Returns one subject a switch: what the plan says it shall do."""
-    return tuple(_subject(fabric, switch, one, one.qos) for switch, one in _pairs(fabric, plan))
+    return subjects_of(fabric, plan, capabilities_of)
 
 
-def observed_subjects(fabric: Fabric, plan: FabricPlan, texts: Mapping[str, str]) -> tuple[Subject, ...]:
-    """Returns one subject a switch whose configuration is in `texts`: what it does."""
-    return tuple(
-        _subject(fabric, switch, one, catalog.get(one.nos).parse(texts[one.device], device=one.device))
-        for switch, one in _pairs(fabric, plan)
-        if one.device in texts
-    )
+def running_subjects(fabric: Fabric, plan: FabricPlan, texts: Mapping[str, str]) -> tuple[Subject, ...]:
+    """Returns one subject a switch whose configuration is in `texts`: what that does."""
+    observed = {one.device: _parsed(one.nos, one.device, texts) for one in plan.switches if one.device in texts}
+    return subjects_of(fabric, plan, capabilities_of, observed=observed)
 
 
 def predicted(changes: Sequence[DeviceChange], texts: Mapping[str, str]) -> dict[str, str]:
@@ -55,14 +37,10 @@ def predicted(changes: Sequence[DeviceChange], texts: Mapping[str, str]) -> dict
     }
 
 
-def _pairs(fabric: Fabric, plan: FabricPlan) -> list[tuple[Switch, SwitchPlan]]:
-    planned = {one.device: one for one in plan.switches}
-    return [(switch, planned[switch.name]) for switch in fabric.switches if switch.name in planned]
+def findings_on(fabric: Fabric, subjects: Sequence[Subject]) -> tuple[Finding, ...]:
+    """Returns the findings of every rule, those on cables last."""
+    return (*evaluate(subjects), *evaluate_links(subjects, fabric.links))
 
 
-def _subject(fabric: Fabric, switch: Switch, plan: SwitchPlan, qos: DeviceQos) -> Subject:
-    return Subject(qos=qos, expected=expectation(fabric, switch), capabilities=capabilities_of(switch), plan=plan)
-
-
-def _nics(fabric: Fabric) -> list[HostNic]:
-    return [nic for one in fabric.hosts for nic in one.nics] + [nic for one in fabric.targets for nic in one.nics]
+def _parsed(nos: str, device: str, texts: Mapping[str, str]) -> DeviceQos:
+    return catalog.get(nos).parse(texts[device], device=device)

@@ -6,7 +6,6 @@ before any device is contacted; errors of devices are collected, one result a de
 
 from collections.abc import Mapping
 
-from fabric.compliance import evaluate, evaluate_links
 from fabric.errors import FabricError
 from fabric.intent import Loaded
 from fabric.plan.model import FabricPlan, SwitchPlan
@@ -31,7 +30,7 @@ from fabric.workflow.request import Request
 from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
-from fabric.workflow.subjects import observed_subjects, planned_subjects
+from fabric.workflow.subjects import findings_on, planned_subjects, running_subjects
 from fabric.workflow.summary import Summary
 
 __all__ = ("check", "plan", "provision")
@@ -170,5 +169,7 @@ def _reread(planned: Planned, request: Request, environment: Environment, watch:
 
 
 def _findings(loaded: Loaded, numbers: FabricPlan, texts: Mapping[str, str], *, planned: bool) -> tuple[Finding, ...]:
-    subjects = planned_subjects(loaded.fabric, numbers) if planned else observed_subjects(loaded.fabric, numbers, texts)
-    return (*evaluate(subjects), *evaluate_links(subjects, loaded.fabric.links))
+    fabric = loaded.fabric
+    return findings_on(
+        fabric, planned_subjects(fabric, numbers) if planned else running_subjects(fabric, numbers, texts)
+    )
