@@ -14,25 +14,23 @@ __all__ = ("address_flaws", "connect_flaws", "policy_flaws", "target_flaws", "un
 _LOSSLESS_CNP: Final = "CNPs would wait behind the data that they should slow down"
 
 
-def policy_flaws(door: PolicyDoor, policy: RocePolicy) -> Iterator[Flaw]:
+def policy_flaws(door: PolicyDoor, policy: RocePolicy, failed: frozenset[str] = frozenset()) -> Iterator[Flaw]:
     """Returns what is wrong with a policy whose single values are right; the flaws have no device.
 
     Args:
         door: what the inventory says, for the variable to name.
         policy: the same with defaults.
+        failed: fields that could not be read: the defaults in their place prove nothing.
     """
-    if not policy.data_dscps:
-        yield Flaw("there must be one DSCP for data at least", Spot(variable="fabric_data_dscps"), "[]")
-    twice = sorted({dscp for dscp in policy.data_dscps if policy.data_dscps.count(dscp) > 1})
-    if twice:
-        yield Flaw("a DSCP may stand here once", Spot(variable="fabric_data_dscps"), str(twice[0]))
-    if policy.cnp_dscp in policy.data_dscps:
+    if "data_dscps" not in failed:
+        yield from _data_dscp_flaws(policy)
+    if policy.cnp_dscp in policy.data_dscps and not failed & {"cnp_dscp", "data_dscps"}:
         spot = Spot(variable=_said(door, "cnp_dscp", "data_dscps"))
         yield Flaw("one DSCP cannot mark data and CNPs", spot, str(policy.cnp_dscp), remedy=f"{_LOSSLESS_CNP}.")
-    if policy.cnp_priority == policy.data_priority:
+    if policy.cnp_priority == policy.data_priority and not failed & {"cnp_priority", "data_priority"}:
         spot = Spot(variable=_said(door, "cnp_priority", "data_priority"))
         yield Flaw("data and CNPs need two priorities", spot, str(policy.cnp_priority), remedy=f"{_LOSSLESS_CNP}.")
-    if policy.ecn_kmin_bytes >= policy.ecn_kmax_bytes:
+    if policy.ecn_kmin_bytes >= policy.ecn_kmax_bytes and not failed & {"ecn_kmin", "ecn_kmax"}:
         spot = Spot(variable=_said(door, "ecn_kmin", "ecn_kmax"))
         found = f"kmin {policy.ecn_kmin_bytes} B, kmax {policy.ecn_kmax_bytes} B"
         yield Flaw("kmin must be smaller than kmax", spot, found)
@@ -40,6 +38,15 @@ def policy_flaws(door: PolicyDoor, policy: RocePolicy) -> Iterator[Flaw]:
         yield from _override_flaws(index, override)
     if door.ets is not None:
         yield from _ets_flaws(door.ets)
+
+
+def _data_dscp_flaws(policy: RocePolicy) -> Iterator[Flaw]:
+    spot = Spot(variable="fabric_data_dscps")
+    if not policy.data_dscps:
+        yield Flaw("there must be one DSCP for data at least", spot, "[]")
+    twice = sorted({dscp for dscp in policy.data_dscps if policy.data_dscps.count(dscp) > 1})
+    if twice:
+        yield Flaw("a DSCP may stand here once", spot, str(twice[0]))
 
 
 def _said(door: PolicyDoor, *fields: str) -> str:

@@ -125,7 +125,7 @@ def _strangers(name: str, kind: str, variables: Iterable[str]) -> Iterator[Flaw]
             yield Flaw("there is no such variable", spot, remedy=f"Did you mean {close}?" if close else "")
         elif variable in _BOUND and variable not in _OF_KIND[kind]:
             owners = [other for other in _KINDS if variable in _OF_KIND[other]]
-            yield Flaw(f"the variable belongs to {' and '.join(owners)}", spot, found=f"a device of {kind}")
+            yield Flaw(f"the variable belongs to {' and '.join(owners)}", spot, found=f"it on a device of {kind}")
 
 
 class _Readers:

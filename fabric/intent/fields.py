@@ -287,7 +287,7 @@ BlockDevice = Annotated[
 ]
 Nqns = Annotated[tuple[Nqn, ...], BeforeValidator(_listed)]
 Ends = Annotated[tuple[tuple[str, str], ...], PlainValidator(ranges(_endpoint, _ENDPOINT_EXPECTED))]
-# NVM Express Base Specification 2.0, section 3.2.1: 0 and FFFFFFFFh are no namespace, FFFFFFFEh is reserved
+# NVM Express Base Specification 2.0, section 3.2.1.2: 0 is no namespace, FFFFFFFFh is all of them
 NamespaceIds = Annotated[tuple[int, ...], PlainValidator(_numbers)]
 SshHost = Annotated[str, PlainValidator(matching(SSH_HOST, "a host name or address", _UNSAFE))]
 FilePath = Annotated[str, PlainValidator(matching(FILE_PATH, "the path of a file", _UNSAFE))]

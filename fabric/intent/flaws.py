@@ -5,6 +5,7 @@ It must not know which variables there are, nor read a file.
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -18,6 +19,7 @@ __all__ = ("Flaw", "Path", "Spot", "shown", "to_problems")
 Path: TypeAlias = tuple[str | int, ...]
 
 _LONGEST_SHOWN: Final = 60
+_SCALAR: Final = re.compile(r"true|false|-?[0-9]+(\.[0-9]+)?")
 _HIDDEN: Final = "a value from a vault or a secret, not shown"
 
 
@@ -58,12 +60,21 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-def to_problems(flaws: Iterable[Flaw], inventory: RawInventory, places: Places) -> tuple[Problem, ...]:
-    """Returns the problems in order of place; a flaw that many devices inherit is one problem."""
+def to_problems(
+    flaws: Iterable[Flaw], inventory: RawInventory, places: Places, shared: frozenset[str] = frozenset()
+) -> tuple[Problem, ...]:
+    """Returns the problems in order of place; a flaw that many devices inherit is one problem.
+
+    Args:
+        flaws: what was found.
+        inventory: what Ansible read.
+        places: finds the lines.
+        shared: variables that are about no single device, so that none is named.
+    """
     groups: dict[tuple[object, ...], list[Flaw]] = {}
     for flaw in flaws:
         groups.setdefault(_identity(flaw, inventory), []).append(flaw)
-    problems = [_problem(group, inventory, places) for group in groups.values()]
+    problems = [_problem(group, inventory, places, shared) for group in groups.values()]
     told = {problem.place for group, problem in zip(groups.values(), problems, strict=True) if not group[0].place}
     # a number that YAML misread may have been refused by its own field too: that is the better message
     kept = [
@@ -82,12 +93,14 @@ def _index(spot: Spot, inventory: RawInventory) -> int | None:
     return host.variables.get(spot.variable) if host is not None else None
 
 
-def _problem(group: Sequence[Flaw], inventory: RawInventory, places: Places) -> Problem:
+def _problem(group: Sequence[Flaw], inventory: RawInventory, places: Places, shared: frozenset[str]) -> Problem:
     flaw = group[0]
     spot = flaw.spot
     place = places.find(spot.device, spot.variable, spot.path) if spot.variable and not flaw.place else None
     names = {one.spot.device: None for one in group}
     device = spot.device if len(names) == 1 else f"{spot.device} and {len(names) - 1} more"
+    if spot.variable in shared and spot.path:
+        device = ""
     hidden = _index(spot, inventory) in inventory.hidden or (place is not None and place.is_shadowed_by_vault)
     return Problem(
         what=flaw.what,
@@ -108,7 +121,7 @@ def _where(spot: Spot, place: Place | None) -> str:
 
 def _found(flaw: Flaw, place: Place | None) -> str:
     """Returns what stands in the file where YAML made something else of it: `on`, not `true`."""
-    if place is None or place.text is None or not flaw.found or flaw.found.startswith('"'):
+    if place is None or place.text is None or _SCALAR.fullmatch(flaw.found) is None:
         return flaw.found
     return flaw.found if place.text == flaw.found else f"{place.text}, which YAML reads as {flaw.found}"
 

@@ -81,6 +81,7 @@ def _missing(sources: Sequence[Path]) -> Iterator[Problem]:
 
 def _build(sources: Sequence[Path], inventory: RawInventory, known_nos: Iterable[str]) -> Loaded:
     from fabric.intent.build import build  # lazy: pydantic
+    from fabric.intent.devices import FABRIC_WIDE
     from fabric.intent.flaws import Flaw, Spot, to_problems
     from fabric.intent.places import Places, syntax_problems
     from fabric.intent.traps import number_traps
@@ -91,7 +92,7 @@ def _build(sources: Sequence[Path], inventory: RawInventory, known_nos: Iterable
     places = Places(sources, inventory.hosts)
     built = build(inventory, known_nos)
     flaws = [Flaw(_unrendered(one), Spot(one.host, one.variable)) for one in inventory.problems]
-    problems = to_problems((*flaws, *built.flaws, *number_traps(sources, places)), inventory, places)
+    problems = to_problems((*flaws, *built.flaws, *number_traps(sources, places)), inventory, places, FABRIC_WIDE)
     if problems:
         raise IntentError(problems)
     return Loaded(built.fabric, built.access, tuple(name for name in built.access if name in inventory.selected))

@@ -31,9 +31,7 @@ def make_policy(reading: Reading[PolicyDoor]) -> tuple[RocePolicy, tuple[Flaw, .
         ets=_shares(door),
         nics=nics,
     )
-    if reading.failed:
-        return policy, ()  # a value that could not be read has been told; the defaults in its place prove nothing
-    return policy, tuple(policy_flaws(door, policy))
+    return policy, tuple(policy_flaws(door, policy, reading.failed))
 
 
 def _overrides(door: PolicyDoor) -> tuple[EcnOverride, ...]:

@@ -1,6 +1,5 @@
 """Ports and NICs out of their ranges: what a profile says, spelled out port by port, before any cable is looked at."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -77,26 +76,28 @@ def _parents(index: int, profile: PortsDoor, flaws: list[Flaw]) -> list[str | No
 
 
 def _lag_members(door: SwitchDoor, flaws: list[Flaw]) -> dict[str, tuple[str, LagDoor]]:
+    """Returns member → the port channel's name and entry."""
     members: dict[str, tuple[str, LagDoor]] = {}
-    names: Counter[str] = Counter()
+    names: set[str] = set()
     for index, lag in enumerate(door.lags):
-        names.update(lag.name)
-        share, rest = divmod(len(lag.members), len(lag.name))
-        if rest or not share:
-            spot = Spot(variable="fabric_lags", path=(index, "members"))
-            found = f"{len(lag.members)} members of {len(lag.name)} port channels"
-            flaws.append(Flaw("the members cannot be shared out evenly among the port channels", spot, found=found))
-            continue
-        twice = [member for member in lag.members if member in members]
-        if twice:
-            spot = Spot(variable="fabric_lags", path=(index, "members"))
-            flaws.append(Flaw("a port may be a member of one port channel", spot, found=_list(twice)))
-        members |= {member: (lag.name[position // share], lag) for position, member in enumerate(lag.members)}
-    for index, lag in enumerate(door.lags):
-        twice = [name for name in lag.name if names[name] > 1]
+        twice = [name for position, name in enumerate(lag.name) if name in names or name in lag.name[:position]]
+        names |= set(lag.name)
         if twice:
             spot = Spot(variable="fabric_lags", path=(index, "name"))
-            flaws.append(Flaw("a port channel may stand here once", spot, found=_list(twice)))
+            flaws.append(Flaw("a port channel may stand here once", spot, _list(twice)))
+        share, rest = divmod(len(lag.members), len(lag.name))
+        spot = Spot(variable="fabric_lags", path=(index, "members"))
+        if rest or not share:
+            found = f"{len(lag.members)} members of {len(lag.name)} port channels"
+            flaws.append(Flaw("the members cannot be shared out evenly among the port channels", spot, found))
+            continue
+        twice = []
+        for position, member in enumerate(lag.members):
+            if member in members:
+                twice.append(member)
+            members[member] = (lag.name[position // share], lag)
+        if twice:
+            flaws.append(Flaw("a port may be a member of one port channel, once", spot, _list(twice)))
     return members
 
 

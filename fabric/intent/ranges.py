@@ -9,7 +9,7 @@ __all__ = ("RangeError", "expand")
 
 MOST_NAMES: Final = 65_536  # more than any device has ports; a guard against [0:999999999]
 
-_RANGE: Final = re.compile(r"\[(\d+):(\d+)(?::(\d+))?\]")
+_RANGE: Final = re.compile(r"\[([0-9]{1,9}):([0-9]{1,9})(?::([0-9]{1,9}))?\]")
 
 
 class RangeError(ValueError):
