@@ -71,7 +71,7 @@ def cases(draw: st.DrawFn, *, for_yang: bool = False) -> Case:
     if not for_yang and draw(st.booleans()):
         base = _join(base, ports)
     chosen = ports[: draw(st.integers(1, count))]
-    polling = draw(st.integers(100, 300))
+    polling = draw(st.integers(100, 200))  # at most the watchdog times of the base's other ports
     qos = DeviceQos(
         device="leaf1",
         nos="sonic",

@@ -51,10 +51,10 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
 
     Raises:
         UnsupportedFeatureError: CONFIG_DB has no words for something in it.
-        PlanError: the device lacks one of its ports.
+        PlanError: the device lacks one of its ports, or other ports forbid a device-wide setting.
     """
     running = tables(context.running)
-    require(qos, running)
+    require(qos, running, adopt=context.adopt)
     ports = tuple(port.name for port in qos.ports)
     stock_wred = render_queues.needs_stock_wred(context.version) and not context.install
     groups, grouped = render_buffers.groups(qos, running)

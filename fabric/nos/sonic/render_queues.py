@@ -1,5 +1,6 @@
 """Egress queues: `QueueQos` → SCHEDULER, WRED_PROFILE and QUEUE. Knows no parser."""
 
+import hashlib
 import re
 from collections import Counter
 from dataclasses import replace
@@ -18,6 +19,7 @@ _COLOURS: Final = ("green", "yellow", "red")
 _FREE_WRED_NAMES: Final = 202605  # first branch with sonic-utilities PR #4219
 _BRANCH_DATE: Final = re.compile(r"(?<!\d)(20\d{6})(?!\d)")  # GCU takes the 8-digit part of build_version
 _BYTES_OF_KILOBIT: Final = 125
+_NAME_LENGTH: Final = 32  # sonic-wred-profile.yang, leaf name
 
 
 def needs_stock_wred(version: str) -> bool:
@@ -92,9 +94,12 @@ def _scheduler_rows(name: str, scheduler: Scheduler) -> dict[Path, Value]:
 
 def _curve_name(aqm: Aqm) -> str:
     kind = {AqmKind.MARK: "ECN", AqmKind.DROP: "WRED"}.get(aqm.kind, aqm.kind.value)
-    low, high = ("" if one is UNKNOWN else f"{one.value:X}" for one in (aqm.kmin, aqm.kmax))
-    pmax = "" if aqm.pmax_percent is UNKNOWN else f"_P{aqm.pmax_percent}"
-    return f"{OWN_PREFIX}_{kind}_{low}_{high}{pmax}"  # hexadecimal: a name has at most 32 characters
+    low, high = ("" if one is UNKNOWN else str(one.value) for one in (aqm.kmin, aqm.kmax))
+    content = f"{low}_{high}" + ("" if aqm.pmax_percent is UNKNOWN else f"_{aqm.pmax_percent}")
+    name = f"{OWN_PREFIX}_{kind}_{content}"
+    if len(name) <= _NAME_LENGTH:
+        return name
+    return f"{OWN_PREFIX}_{kind}_{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
 def _curve_rows(name: str, aqm: Aqm, running: Tables) -> dict[Path, Value]:

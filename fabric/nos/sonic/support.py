@@ -1,21 +1,25 @@
 """What community SONiC cannot be told: asked for by name, refused by name, all at once, before anything is rendered."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from fabric.errors import PlanError, Problem, UnsupportedFeatureError
 from fabric.nos.sonic.config import Tables
-from fabric.nos.sonic.names import DEVICE_METADATA, PORT
+from fabric.nos.sonic.names import DEVICE_METADATA, PFC_WD, PORT
+from fabric.nos.sonic.rows import by_port
 from fabric.qos import UNKNOWN, Aqm, AqmKind, DcbxMode, DeviceQos, PfcMode, PortQos, ThresholdUnit
 
 __all__ = ("require",)
 
+_TIMES: Final = ("detection_time", "restoration_time")
 
-def require(qos: DeviceQos, running: Tables) -> None:
+
+def require(qos: DeviceQos, running: Tables, *, adopt: bool = False) -> None:
     """Checks that every port of `qos` can be rendered onto a device that runs `running`.
 
     Raises:
         UnsupportedFeatureError: something that CONFIG_DB has no words for; names every such thing.
-        PlanError: a port that the device does not have.
+        PlanError: a port that the device does not have; with `adopt`, a polling interval that other ports forbid.
     """
     if running.get(DEVICE_METADATA, {}).get("localhost", {}).get("switch_type") == "voq":
         raise UnsupportedFeatureError(
@@ -28,9 +32,30 @@ def require(qos: DeviceQos, running: Tables) -> None:
             where=qos.device,
             remedy="Correct the ports of the inventory, or the breakout mode of the device.",
         )
+    if adopt:
+        _require_polling(qos, running)
     problems = [str(problem) for port in qos.ports for problem in _problems(port)]
     if problems:
         raise UnsupportedFeatureError("; ".join(problems), where=qos.device)
+
+
+def _require_polling(qos: DeviceQos, running: Tables) -> None:
+    polling = qos.watchdog_polling_ms
+    if not isinstance(polling, int):
+        return
+    ours = {port.name for port in qos.ports}
+    shorter = [
+        port
+        for port, row in by_port(running, PFC_WD).items()
+        if port not in ours and any(row.get(time, "").isdigit() and int(row[time]) < polling for time in _TIMES)
+    ]
+    if shorter:
+        raise PlanError(
+            f"the polling interval of {polling} ms is longer than the watchdog times of {', '.join(shorter)}",
+            where=qos.device,
+            expected="POLL_INTERVAL at most detection_time and restoration_time (sonic-pfcwd.yang)",
+            remedy="Shorten the polling interval, or take those ports into the intent.",
+        )
 
 
 def _problems(port: PortQos) -> Iterator[Problem]:
