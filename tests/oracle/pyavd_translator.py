@@ -7,7 +7,7 @@ Knows only `fabric.intent.model`.
 from collections.abc import Iterable
 from typing import Any
 
-from fabric.intent.model import EcnOverride, Fabric, RocePolicy, Switch
+from fabric.intent.model import EcnOverride, Fabric, Host, NvmeTarget, RocePolicy, Switch
 
 __all__ = ("structured_config",)
 
@@ -64,7 +64,8 @@ class _Classes:
 def _cnp_dscps(fabric: Fabric, policy: RocePolicy) -> set[int]:
     """Returns every DSCP that a CNP of this fabric may carry: the policy's, and those of NIC families in use."""
     found = {policy.cnp_dscp}
-    for owner in (*fabric.hosts, *fabric.targets):
+    owners: tuple[Host | NvmeTarget, ...] = (*fabric.hosts, *fabric.targets)
+    for owner in owners:
         for nic in owner.nics:
             own = [one.cnp_dscp for one in owner.policy.nics if one.family == nic.family and one.cnp_dscp is not None]
             found |= set(own) or {owner.policy.cnp_dscp}

@@ -8,7 +8,7 @@ from typing import Final
 from fabric.tree import Tree, Value
 from fabric.units import natural_key
 
-__all__ = ("EMPTY_SECTION", "ETHERNET", "Section", "Sections", "interface_names", "sections")
+__all__ = ("EMPTY_SECTION", "ETHERNET", "Section", "Sections", "sections")
 
 ETHERNET: Final = re.compile(r"Ethernet\d+(?:/\d+)*")
 _QUEUE: Final = re.compile(r"(?:uc-)?tx-queue (\d)")  # mc-tx-queue carries multicast, which is never RoCE
@@ -74,12 +74,6 @@ def sections(tree: Tree) -> Sections:
         elif len(path) == 1:
             found.device[head] = value
     return found
-
-
-def interface_names(tree: Tree) -> tuple[str, ...]:
-    """Returns every interface of the configuration, as it stands there."""
-    heads = dict.fromkeys(path[0] for path in tree if path[0].startswith(_INTERFACE))
-    return tuple(head.removeprefix(_INTERFACE) for head in heads)
 
 
 def _put(into: dict[str, Section], name: str, rest: tuple[str, ...], value: Value) -> None:

@@ -73,6 +73,10 @@ def test_counters_of_all_commands_meet_by_port() -> None:
     assert (ten.pfc_rx_total, ten.pfc_tx_total, ten.queues) == (7, 1234, ())
 
 
+def test_a_counter_of_another_type_is_unknown() -> None:
+    assert pfc_totals('{"interfaceCounters": {"Ethernet1": {"rxFrames": true}}}') == {"Ethernet1": (UNKNOWN, UNKNOWN)}
+
+
 def test_commands_that_were_not_run_leave_nothing() -> None:
     assert EOS.counters({}) == ()
 
