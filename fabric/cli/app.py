@@ -82,6 +82,7 @@ def init(directory: Annotated[Path, typer.Argument(help="New or empty folder.")]
 def show(
     inventory: o.Inventory,
     *,
+    extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     vault_file: o.VaultFile = None,
     vault_id: o.VaultId = None,
@@ -99,7 +100,7 @@ def show(
 
     printer = Printer(as_json=as_json)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    shown = intent_and_plan(_request(inventory, limit=limit, vault=vault), _environment(printer))
+    shown = intent_and_plan(_request(inventory, extra_vars, limit=limit, vault=vault), _environment(printer))
     printer.document(shown)
     for text, style in intent_lines(shown):
         printer.line(text, style=style)
@@ -111,6 +112,7 @@ def render(
     inventory: o.Inventory,
     *,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write one file a switch to.")] = None,
+    extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     vault_file: o.VaultFile = None,
     vault_id: o.VaultId = None,
@@ -127,7 +129,7 @@ def render(
 
     printer = Printer(as_json=as_json)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    texts = rendered(_request(inventory, limit=limit, vault=vault), _environment(printer))
+    texts = rendered(_request(inventory, extra_vars, limit=limit, vault=vault), _environment(printer))
     if output is not None:
         from fabric.workflow import write_rendered
 
@@ -146,6 +148,7 @@ def check(
     inventory: o.Inventory,
     *,
     live: Annotated[bool, typer.Option("--live", help="Judge what the devices run now, not the plan.")] = False,
+    extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     runs: o.Runs = Path("runs"),
     vault_file: o.VaultFile = None,
@@ -163,9 +166,8 @@ def check(
     from fabric.workflow import check as run_check
 
     printer = Printer(as_json=as_json, quiet=quiet)
-    request = _request(
-        inventory, limit=limit, runs=runs, vault=o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    )
+    vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
+    request = _request(inventory, extra_vars, limit=limit, runs=runs, vault=vault)
     _finish(printer, run_check(request, _environment(printer), live=live))
 
 
@@ -179,6 +181,7 @@ def plan(
         bool, typer.Option("--detailed-exitcode", help="Exit 10 when there are changes.")
     ] = False,
     adopt: o.Adopt = False,
+    extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     runs: o.Runs = Path("runs"),
     workers: o.Workers = 8,
@@ -200,7 +203,7 @@ def plan(
 
     printer = Printer(as_json=as_json, quiet=quiet)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    request = _request(inventory, limit=limit, runs=runs, vault=vault, adopt=adopt, workers=workers)
+    request = _request(inventory, extra_vars, limit=limit, runs=runs, vault=vault, adopt=adopt, workers=workers)
     summary, document = run_plan(request, _environment(printer))
     if output is not None:
         write_document(output, document)
@@ -220,6 +223,7 @@ def provision(
     disruptive: o.Disruptive = False,
     force: o.Force = False,
     confirm_s: o.ConfirmS = 300,
+    extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     runs: o.Runs = Path("runs"),
     workers: o.Workers = 8,
@@ -246,6 +250,7 @@ def provision(
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
     request = _request(
         sources,
+        extra_vars,
         limit=limit,
         runs=runs,
         vault=vault,
@@ -285,7 +290,8 @@ def rollback(
     printer = Printer(as_json=as_json, quiet=quiet)
     sources = list(inventory or ()) or list(sources_of_run(run))
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    request = _request(sources, runs=runs, vault=vault, disruptive=disruptive, confirm_s=confirm_s, workers=workers)
+    more = {"disruptive": disruptive, "confirm_s": confirm_s, "workers": workers}
+    request = _request(sources, None, runs=runs, vault=vault, **more)
     _finish(printer, run_rollback(run, request, _environment(printer)))
 
 
@@ -328,10 +334,11 @@ def demo(
     raise typer.Exit(run_demo(printer, runs, serve=serve))
 
 
-def _request(sources: Sequence[Path], **more: object) -> "Request":
+def _request(sources: Sequence[Path], extra_vars: Sequence[str] | None, **more: object) -> "Request":
     from fabric.workflow import Request
 
-    return Request(sources=tuple(sources), **more)  # type: ignore[arg-type]
+    extra = o.extra_variables(extra_vars)
+    return Request(sources=tuple(sources), extra_vars=extra, **more)  # type: ignore[arg-type]
 
 
 def _environment(printer: Printer) -> "Environment":

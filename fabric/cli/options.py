@@ -1,5 +1,6 @@
 """The options that several verbs share, and what they become. Knows no verb."""
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,12 +10,14 @@ import typer
 
 if TYPE_CHECKING:
     from fabric.intent import VaultOptions
+    from fabric.serial import Json as JsonValue
 
 __all__ = (
     "Adopt",
     "AskVaultPass",
     "ConfirmS",
     "Disruptive",
+    "ExtraVars",
     "Force",
     "Full",
     "Inventory",
@@ -26,6 +29,7 @@ __all__ = (
     "VaultFile",
     "VaultId",
     "Workers",
+    "extra_variables",
     "vault_options",
 )
 
@@ -40,6 +44,10 @@ OptionalInventory = Annotated[
     typer.Option("--inventory", "-i", help=f"{_INVENTORY_HELP} Default: what the plan or run was made from."),
 ]
 Limit = Annotated[str, typer.Option("--limit", "-l", help="Ansible host pattern: only these devices.")]
+ExtraVars = Annotated[
+    list[str] | None,
+    typer.Option("--extra-vars", "-e", help="NAME=VALUE or a JSON object, over everything, as for ansible-playbook."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 Full = Annotated[bool, typer.Option("--full", help="Whole diffs.")]
@@ -58,6 +66,32 @@ VaultFile = Annotated[
 ]
 VaultId = Annotated[list[str] | None, typer.Option("--vault-id", help="LABEL@FILE, as for Ansible.")]
 AskVaultPass = Annotated[bool, typer.Option("--ask-vault-pass", "-J", help="Ask for the vault password.")]
+
+
+def extra_variables(texts: Sequence[str] | None) -> dict[str, "JsonValue"]:
+    """Returns the variables of `-e`, later ones winning.
+
+    Raises:
+        typer.BadParameter: a text is neither NAME=VALUE nor a JSON object.
+    """
+    variables: dict[str, JsonValue] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if text.lstrip().startswith("{"):
+            variables.update(_object(text))
+        elif equals and name.strip().isidentifier():
+            variables[name.strip()] = value
+        else:
+            raise typer.BadParameter(f"-e {text}: expected NAME=VALUE or a JSON object")
+    return variables
+
+
+def _object(text: str) -> dict[str, "JsonValue"]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"-e {text}: no JSON object: {error}") from error
+    return dict(found)
 
 
 def vault_options(

@@ -37,7 +37,7 @@ def summary_lines(summary: Summary, *, full: bool = False) -> Iterator[Line]:
     if summary.findings:
         yield "", ""
         yield from finding_lines(summary.findings)
-    yield from _note_lines(summary)
+    yield from _note_lines(summary, every=summary.verb == "plan")
     yield "", ""
     told = " · ".join(f"{timing.stage} {timing.seconds:.2f} s" for timing in summary.timings)
     yield told, "dim"
@@ -83,10 +83,12 @@ def _device_lines(one: DeviceResult, *, full: bool, planned: bool) -> Iterator[L
         yield f"    … {len(lines) - len(shown)} more; --full shows all", "dim"
 
 
-def _note_lines(summary: Summary) -> Iterator[Line]:
+def _note_lines(summary: Summary, *, every: bool) -> Iterator[Line]:
     grouped: dict[tuple[str, str], list[str]] = {}
     blocking: set[tuple[str, str]] = set()
     for device, note in summary.notes:
+        if not (every or note.blocks_lossless):
+            continue
         key = (note.code, note.text)
         grouped.setdefault(key, []).append(device or "fabric")
         if note.blocks_lossless:

@@ -1,5 +1,6 @@
 """What users ask for, composed from the floors below. The command line, the playbooks and CI all call these."""
 
+from fabric.workflow.ansible import ansible_entry
 from fabric.workflow.demo import DemoLab, Step, demo_lab, demo_steps
 from fabric.workflow.doctor import Symptom, doctor
 from fabric.workflow.environment import Environment, SystemClock, default_state_dir
@@ -24,6 +25,7 @@ __all__ = (
     "Symptom",
     "SystemClock",
     "Verdict",
+    "ansible_entry",
     "check",
     "default_state_dir",
     "demo_lab",

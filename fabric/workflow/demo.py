@@ -28,7 +28,7 @@ __all__ = ("DemoLab", "Step", "demo_lab", "demo_steps")
 
 _STUBBORN: Final = "leaf3"
 _REFUSED: Final = r"random-detect ecn .*1200"
-_CHANGE: Final = "all:\n  vars:\n    fabric_ecn_kmax: 1200KB\n"
+_CHANGE: Final = {"fabric_ecn_kmax": "1200KB"}
 _CONFIRM_S: Final = 60
 
 
@@ -128,12 +128,10 @@ def demo_steps(lab: DemoLab) -> Iterator[Step]:
 
 
 def _stubborn(lab: DemoLab) -> Step:
-    change = lab.folder / "change.yml"
-    change.write_text(_CHANGE, encoding="utf-8")
     front = lab.fronts[_STUBBORN]
     before = front.running()
     front.add_fault(Fault(FaultKind.REFUSE, match=_REFUSED))
-    request = replace(lab.request, sources=(*lab.request.sources, change))
+    request = replace(lab.request, extra_vars=_CHANGE)
     summary = provision(request, lab.environment)
     front.clear_faults()
     ends = {one.device: one.outcome for one in summary.devices}
@@ -162,7 +160,8 @@ def _outcomes(summary: Summary) -> set[Outcome]:
 
 def _typed(request: Request, verb: str) -> str:
     sources = " ".join(f"-i {source}" for source in request.sources)
-    return f"fabricctl {verb} {sources}"
+    extra = "".join(f" -e {name}={value}" for name, value in request.extra_vars.items())
+    return f"fabricctl {verb} {sources}{extra}"
 
 
 def _spec(switch: Switch) -> DeviceSpec:
