@@ -9,7 +9,10 @@ from pathlib import Path
 
 from fabric.errors import IntentError, Problem
 from fabric.intent.access import DeviceAccess
+from fabric.intent.flaws import Flaw, Spot, to_problems
 from fabric.intent.model import Fabric
+from fabric.intent.places import Places, syntax_problems
+from fabric.intent.traps import number_traps
 from fabric.observe import Event, Observer, silent
 from fabric.remote.ansible import RawInventory, RawProblem, VaultOptions, read_inventory
 from fabric.serial import Json
@@ -82,16 +85,13 @@ def _missing(sources: Sequence[Path]) -> Iterator[Problem]:
 def _build(sources: Sequence[Path], inventory: RawInventory, known_nos: Iterable[str]) -> Loaded:
     from fabric.intent.build import build  # lazy: pydantic
     from fabric.intent.devices import FABRIC_WIDE
-    from fabric.intent.flaws import Flaw, Spot, to_problems
-    from fabric.intent.places import Places, syntax_problems
-    from fabric.intent.traps import number_traps
 
     unread = [problem for problem in inventory.problems if not problem.host]
     if unread:
         raise IntentError(tuple(syntax_problems(sources)) or tuple(_unread(problem) for problem in unread))
     places = Places(sources, inventory.hosts)
     built = build(inventory, known_nos)
-    flaws = [Flaw(_unrendered(one), Spot(one.host, one.variable)) for one in inventory.problems]
+    flaws = [_unrendered(problem) for problem in inventory.problems]
     problems = to_problems((*flaws, *built.flaws, *number_traps(sources, places)), inventory, places, FABRIC_WIDE)
     if problems:
         raise IntentError(problems)
@@ -99,10 +99,15 @@ def _build(sources: Sequence[Path], inventory: RawInventory, known_nos: Iterable
 
 
 def _unread(problem: RawProblem) -> Problem:
+    what = f"Ansible cannot read the inventory: {problem.message.rstrip('.')}"
+    return Problem(what, problem.source, remedy=_remedy(problem))
+
+
+def _unrendered(problem: RawProblem) -> Flaw:
+    what = f"Ansible cannot render the variable: {problem.message.rstrip('.')}"
+    return Flaw(what, Spot(problem.host, problem.variable), remedy=_remedy(problem))
+
+
+def _remedy(problem: RawProblem) -> str:
     is_vault = "vault" in problem.message.lower() or "decrypt" in problem.message.lower()
-    remedy = "Give the vault password: --vault-password-file FILE, or --vault-id LABEL@FILE." if is_vault else ""
-    return Problem(f"Ansible cannot read the inventory: {problem.message.rstrip('.')}", problem.source, remedy=remedy)
-
-
-def _unrendered(problem: RawProblem) -> str:
-    return f"Ansible cannot render the variable: {problem.message.rstrip('.')}"
+    return "Give the vault password: --vault-password-file FILE, or --vault-id LABEL@FILE." if is_vault else ""

@@ -138,14 +138,15 @@ class _Reader:
 
         loader = Loader()
         loader.set_basedir(self.request["playbook_dir"])
-        secrets = [(label, VaultSecret(base64.b64decode(text))) for label, text in self.request["vault_secrets"]]
-        secrets += CLI.setup_vault_secrets(
+        secrets = CLI.setup_vault_secrets(
             loader,
             vault_ids=list(self.request["vault_ids"]),
             vault_password_files=list(self.request["vault_password_files"]),
             ask_vault_pass=False,
             auto_prompt=False,
         )
+        # in place: 2.19 opens inline values with this very list, which setup_vault_secrets has registered
+        secrets[:0] = [(label, VaultSecret(base64.b64decode(text))) for label, text in self.request["vault_secrets"]]
         loader.set_vault_secrets(secrets)
         return loader
 

@@ -43,7 +43,8 @@ def test_the_demo_has_two_spines_and_four_leaves_of_both_network_oses(demo: Load
 
 
 def test_every_nic_of_the_demo_has_a_cable_and_two_address_families(demo: Loaded) -> None:
-    nics = [nic for device in (*demo.fabric.hosts, *demo.fabric.targets) for nic in device.nics]
+    nics = [nic for host in demo.fabric.hosts for nic in host.nics]
+    nics += [nic for target in demo.fabric.targets for nic in target.nics]
 
     assert all(nic.peer is not None for nic in nics)
     assert all([":" in address for address in nic.addresses] == [False, True] for nic in nics)
