@@ -92,6 +92,10 @@ class Nos(Protocol):
         """Returns what is left of `qos` once this OS has derived its own part: `parse(render(q))` equals it."""
         ...
 
+    def refusals(self, changes: Sequence[Change], running: Tree, context: RenderContext) -> tuple[str, ...]:
+        """Returns why the device will not take these changes in service, so that they need an install; () if it will."""
+        ...
+
     def payload(self, changes: Sequence[Change], running: Tree) -> str:
         """Returns the changes in the device's own language: lines to type, or a JSON patch."""
         ...

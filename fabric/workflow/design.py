@@ -3,7 +3,7 @@
 The text of the running configuration is an argument and is not kept: what leaves here is the owned part and digests.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fabric.diff import Change, ChangeSet, IntendedConfig, changes, owned_part
 from fabric.nos import Nos, RenderContext, catalog
@@ -80,7 +80,9 @@ def _changes(nos: Nos, plan: SwitchPlan, running: Tree, *, install: bool) -> tup
     )
     intended = nos.render(plan.qos, context)
     outside = nos.outside_ports(running, intended)
-    return intended, changes(running, intended, nos.rules, adopt=plan.adopt, outside_ports=outside)
+    change_set = changes(running, intended, nos.rules, adopt=plan.adopt, outside_ports=outside)
+    refused = nos.refusals(change_set.forward, running, context)
+    return intended, replace(change_set, disruptive=(*change_set.disruptive, *refused))
 
 
 def _payload_back(nos: Nos, change_set: ChangeSet, running_text: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from fabric.diff import Change, IntendedConfig, changes, future, matches, owned_part
 from fabric.errors import DriftError
-from fabric.nos import catalog
+from fabric.nos import RenderContext, catalog
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.provisioning import told
 
@@ -40,6 +40,8 @@ def reverse(change: DeviceChange, text: str) -> DeviceChange:
             remedy="Provision again instead, or bring these lines back by hand first.",
         )
     back = changes(running, before, nos.rules, adopt=True)
+    refused = nos.refusals(back.forward, running, RenderContext())
+    back = replace(back, disruptive=(*back.disruptive, *refused))
     payload = nos.payload(back.forward, running) if back.forward else ""
     after = nos.tree(nos.apply(text, payload)) if payload else running
     return DeviceChange(

@@ -50,6 +50,11 @@ class Eos:
         """Returns what `parse` sees of `qos`."""
         return observable(qos, context)
 
+    def refusals(self, changes: Sequence[Change], running: Tree, context: RenderContext) -> tuple[str, ...]:
+        """Returns nothing: a configuration session takes every line in service."""
+        del changes, running, context
+        return ()
+
     def payload(self, changes: Sequence[Change], running: Tree) -> str:
         """Returns the lines to type."""
         return payload(changes, running)

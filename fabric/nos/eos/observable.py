@@ -10,7 +10,8 @@ from typing import Final
 from fabric.nos.base import RenderContext
 from fabric.nos.eos.defaults import QUEUE_COUNT, TC_TO_DSCP
 from fabric.nos.eos.parse import cos_to_tc, parse_tree, port_qos, priority_groups
-from fabric.nos.eos.render import device_timer, watchdog_stands
+from fabric.nos.eos.parse_watchdog import device_watchdog, effective_polling_ms
+from fabric.nos.eos.render import device_timer
 from fabric.nos.eos.sections import sections
 from fabric.nos.eos.views import dscp_to_tc, guaranteed_kbps
 from fabric.qos import (
@@ -47,10 +48,10 @@ def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
     running = sections(context.running)
     timer = device_timer(qos, context)
     polling = next((port.watchdog.polling_ms for port in qos.ports if isinstance(port.watchdog, PortWatchdog)), None)
-    stands = watchdog_stands(running)
+    standing = device_watchdog(running.device) if timer is None else None
     maps = (dscp_to_tc(qos), cos_to_tc(running))
     ports = tuple(
-        _port(port, seen.port(port.name) or port_qos(running, port.name), maps, stands=stands) for port in qos.ports
+        _port(port, seen.port(port.name) or port_qos(running, port.name), maps, standing=standing) for port in qos.ports
     )
     return replace(
         seen,
@@ -61,7 +62,7 @@ def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
     )
 
 
-def _port(port: PortQos, seen: PortQos, maps: tuple[DscpMap, TcMap], *, stands: bool) -> PortQos:
+def _port(port: PortQos, seen: PortQos, maps: tuple[DscpMap, TcMap], *, standing: PortWatchdog | None) -> PortQos:
     trust = seen.trust if port.trust is UNKNOWN else port.trust
     dcbx = known(port.dcbx, DcbxMode.OFF)
     pfc = _pfc(port, dcbx)
@@ -77,7 +78,7 @@ def _port(port: PortQos, seen: PortQos, maps: tuple[DscpMap, TcMap], *, stands: 
         link_pause=LinkPause(rx=False, tx=False),
         queues=_queues(port),
         priority_groups=priority_groups(pfc),
-        watchdog=_watchdog(port, pfc, stands=stands),
+        watchdog=_watchdog(port, pfc, standing=standing),
         dcbx=dcbx,
     )
 
@@ -138,23 +139,24 @@ def _aqm(aqm: Known[Aqm | None]) -> Aqm | None:
     return replace(aqm, weight=known(aqm.weight, 0), counted=counted)
 
 
-def _watchdog(port: PortQos, pfc: PortPfc, *, stands: bool) -> Known[PortWatchdog | None]:
+def _watchdog(port: PortQos, pfc: PortPfc, *, standing: PortWatchdog | None) -> Known[PortWatchdog | None]:
     watchdog = port.watchdog
     if watchdog is UNKNOWN:
-        return UNKNOWN if stands else None
+        return UNKNOWN if standing is not None and standing.detection_ms is not UNKNOWN else None
     if watchdog is None:
         return None
     guaranteed, queue_of = guaranteed_kbps(port), _full(port.tc_to_queue)
     paused = known(pfc.priorities, frozenset())
+    told = watchdog if standing is None else _over(watchdog, standing)
     return replace(
-        watchdog,
+        told,
         priorities=frozenset(one for one in paused if queue_of[one] in guaranteed),
-        polling_ms=_polling(watchdog),
+        polling_ms=effective_polling_ms(told),
     )
 
 
-def _polling(watchdog: PortWatchdog) -> Known[int]:
-    polling, detection, restoration = watchdog.polling_ms, watchdog.detection_ms, watchdog.restoration_ms
-    if polling is UNKNOWN or detection is UNKNOWN or restoration is UNKNOWN:
-        return UNKNOWN
-    return polling if 2 * polling <= min(detection, restoration) else UNKNOWN
+def _over(watchdog: PortWatchdog, standing: PortWatchdog) -> PortWatchdog:
+    """Returns the port's watchdog, the device's times where it lacks one of its own, likewise the action."""
+    lacks_times = UNKNOWN in {watchdog.detection_ms, watchdog.restoration_ms}
+    times = standing if lacks_times else watchdog
+    return replace(times, action=standing.action if watchdog.action is UNKNOWN else watchdog.action)

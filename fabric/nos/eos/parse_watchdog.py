@@ -6,6 +6,7 @@ watched are queues with `bandwidth guaranteed` only. That `default timeout` alon
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
@@ -15,7 +16,7 @@ from fabric.nos.eos.sections import Section
 from fabric.qos import UNKNOWN, Known, PortPfc, PortWatchdog, TcMap, WatchdogAction
 from fabric.tree import Value
 
-__all__ = ("WATCHDOG", "device_polling_ms", "watchdog")
+__all__ = ("WATCHDOG", "device_polling_ms", "device_watchdog", "effective_polling_ms", "watchdog")
 
 WATCHDOG: Final = "priority-flow-control pause watchdog"
 _NAMES: Final = ("timeout", "recovery-time", "polling-interval")
@@ -28,6 +29,25 @@ def device_polling_ms(device: Mapping[str, Value]) -> Known[int | None]:
     """Returns the device-wide polling interval as configured, None without a line, UNKNOWN for `auto`."""
     value = device.get(f"{WATCHDOG} default polling-interval")
     return None if value is None else _milliseconds(value)
+
+
+def device_watchdog(device: Mapping[str, Value]) -> PortWatchdog:
+    """Returns the times and the action that hold on a port that says none of its own."""
+    return PortWatchdog(
+        priorities=UNKNOWN,
+        detection_ms=_milliseconds(device.get(f"{WATCHDOG} default timeout")),
+        restoration_ms=_milliseconds(device.get(f"{WATCHDOG} default recovery-time")),
+        polling_ms=_milliseconds(device.get(f"{WATCHDOG} default polling-interval")),
+        action=_ACTIONS.get(str(device.get(f"{WATCHDOG} action")), UNKNOWN),
+    )
+
+
+def effective_polling_ms(watchdog: PortWatchdog) -> Known[int]:
+    """Returns the polling interval, UNKNOWN where EOS puts its own in place of the configured one."""
+    polling, detection, restoration = watchdog.polling_ms, watchdog.detection_ms, watchdog.restoration_ms
+    if polling is UNKNOWN or detection is UNKNOWN or restoration is UNKNOWN:
+        return UNKNOWN
+    return polling if 2 * polling <= min(detection, restoration) else UNKNOWN
 
 
 def watchdog(
@@ -46,17 +66,17 @@ def watchdog(
     switched_on = WATCHDOG in own or timer is not None or f"{WATCHDOG} default timeout" in device
     if not switched_on or own.get(WATCHDOG, "") == NO:
         return None
-    told = {name: _milliseconds(value) for name, value in _TIMER.findall(str(timer or ""))}
-    if timer is None:
-        told = {name: _milliseconds(device.get(f"{WATCHDOG} default {name}")) for name in _NAMES}
-    detection, restoration = told.get("timeout", UNKNOWN), told.get("recovery-time", UNKNOWN)
-    action = own.get(f"{WATCHDOG} port action", device.get(f"{WATCHDOG} action"))
-    return PortWatchdog(
+    found = device_watchdog(device)
+    if timer is not None:
+        told = {name: _milliseconds(value) for name, value in _TIMER.findall(str(timer))}
+        detection, restoration, polling = (told.get(name, UNKNOWN) for name in _NAMES)
+        found = replace(found, detection_ms=detection, restoration_ms=restoration, polling_ms=polling)
+    action = own.get(f"{WATCHDOG} port action")
+    return replace(
+        found,
         priorities=_watched(lines, pfc, tc_to_queue),
-        detection_ms=detection,
-        restoration_ms=restoration,
-        polling_ms=_polling(told.get("polling-interval", UNKNOWN), detection, restoration),
-        action=_ACTIONS.get(str(action), UNKNOWN),
+        polling_ms=effective_polling_ms(found),
+        action=found.action if action is None else _ACTIONS.get(str(action), UNKNOWN),
     )
 
 
@@ -65,12 +85,6 @@ def _watched(lines: Section, pfc: PortPfc, tc_to_queue: TcMap) -> Known[frozense
         return UNKNOWN
     guaranteed = {index for index, queue in lines.queues.items() if is_guaranteed(queue)}
     return frozenset(one for one in pfc.priorities if tc_to_queue[one] in guaranteed)
-
-
-def _polling(polling: Known[int], detection: Known[int], restoration: Known[int]) -> Known[int]:
-    if polling is UNKNOWN or detection is UNKNOWN or restoration is UNKNOWN:
-        return UNKNOWN
-    return polling if 2 * polling <= min(detection, restoration) else UNKNOWN
 
 
 def _milliseconds(value: Value) -> Known[int]:

@@ -98,13 +98,14 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """One profile. `no_drop` is None where PFC is off; `watchdog` is "on", "off" or ""."""
+    """One profile. `no_drop` is None where PFC is off; `watchdog` is "on", "off" or ""; `action` is "" for none."""
 
     name: str
     trust: str
     no_drop: tuple[int, ...] | None
     watchdog: str
     timer: TimerView | None
+    action: str
     queues: tuple[QueueView, ...]
 
 
@@ -194,15 +195,15 @@ def profile_view(port: PortQos, *, name: str, word: str, device_watchdog: bool, 
         watchdog_stands: the device has a watchdog of its own, which an unwatched port must refuse.
     """
     watchdog = port.watchdog
+    own = watchdog if isinstance(watchdog, PortWatchdog) and not device_watchdog else None
     queues = (_queue_view(queue, word=word, port=port.name) for queue in port.queues)
     return ProfileView(
         name=name,
         trust="" if port.trust is UNKNOWN else _word(_TRUST, port.trust, port=port.name, what="trust"),
         no_drop=_no_drop(port),
-        watchdog=_watchdog_word(watchdog, device_watchdog=device_watchdog, watchdog_stands=watchdog_stands),
-        timer=timer_view(watchdog, port=port.name)
-        if isinstance(watchdog, PortWatchdog) and not device_watchdog
-        else None,
+        watchdog="on" if own is not None else ("off" if watchdog is None and watchdog_stands else ""),
+        timer=timer_view(own, port=port.name) if own is not None else None,
+        action=_action(own.action, port=port.name) if own is not None else "",
         queues=tuple(view for view in queues if view is not None),
     )
 
@@ -232,12 +233,6 @@ def guaranteed_kbps(port: PortQos) -> dict[int, int]:
         watched = {queue_of[one] for one in watchdog.priorities}
         told |= {one: GUARANTEED_KBPS for one in watched if one is not None and one not in told}
     return told
-
-
-def _watchdog_word(watchdog: Known[PortWatchdog | None], *, device_watchdog: bool, watchdog_stands: bool) -> str:
-    if watchdog is None:
-        return "off" if watchdog_stands else ""
-    return "" if watchdog is UNKNOWN or device_watchdog else "on"
 
 
 def _no_drop(port: PortQos) -> tuple[int, ...] | None:

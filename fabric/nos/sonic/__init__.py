@@ -13,6 +13,7 @@ from fabric.nos.sonic.outside import outside_ports
 from fabric.nos.sonic.parse import parse
 from fabric.nos.sonic.render import render
 from fabric.nos.sonic.rules import RULES
+from fabric.nos.sonic.service import refusals
 from fabric.nos.sonic.session import SESSION
 from fabric.qos import Capabilities, DeviceQos
 from fabric.state import PortCounters
@@ -48,6 +49,10 @@ class Sonic:
     def observable(self, qos: DeviceQos, context: RenderContext) -> DeviceQos:
         """Returns what of `qos` can be read back."""
         return observable(qos, context)
+
+    def refusals(self, changes: Sequence[Change], running: Tree, context: RenderContext) -> tuple[str, ...]:
+        """Returns why the generic config updater will not take these changes in service."""
+        return refusals(changes, running, context)
 
     def payload(self, changes: Sequence[Change], running: Tree) -> str:
         """Returns a JSON patch for `config apply-patch`."""

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fabric.diff import IntendedConfig, Pattern
+from fabric.diff import IntendedConfig, Pattern, matches
 from fabric.nos.base import RenderContext
 from fabric.nos.sonic import placing, render_buffers, render_maps, render_queues
-from fabric.nos.sonic.config import Row, Tables, dump, tables
+from fabric.nos.sonic.config import Tables, dump, tables
 from fabric.nos.sonic.names import (
     BOUND_MAPS,
     BUFFER_PG,
@@ -29,7 +29,6 @@ from fabric.nos.sonic.names import (
     WRED_PROFILE,
 )
 from fabric.nos.sonic.outside import feels_polling, feels_wred
-from fabric.nos.sonic.rows import fields_of, ports_of
 from fabric.nos.sonic.support import require
 from fabric.qos import DeviceQos, Known, PortWatchdog
 from fabric.tree import Path, Tree, Value
@@ -70,7 +69,7 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
         **_watchdogs(qos, running),
     }
     owned = _owned(running, ports, grouped, [p.name for p in qos.ports if isinstance(p.cable_m, int)])
-    wanted |= _still_referred(running, wanted, ports)
+    wanted |= _still_referred(context.running, wanted, owned)
     tree = Tree(wanted)
     return IntendedConfig(
         device=qos.device,
@@ -151,24 +150,21 @@ def _any_of(names: Iterable[str]) -> str:
     return f"(?:{escaped})" if escaped else r"(?!)"  # no port: matches nothing
 
 
-def _still_referred(running: Tables, wanted: Mapping[Path, Value], ports: tuple[str, ...]) -> dict[Path, Value]:
-    """Returns the rows of our own objects that rows outside the intent refer to: they stay."""
-    ours, out = set(ports), dict[Path, Value]()
-    for table, fields in _REFERENCES.items():
-        for key, row in running.get(table, {}).items():
-            if ours.issuperset(ports_of(key.partition("|")[0])):
-                continue
-            out.update(_targets(running, fields, row))
-    return {path: value for path, value in out.items() if path not in wanted}
+def _still_referred(running: Tree, wanted: Mapping[Path, Value], owned: Iterable[Pattern]) -> dict[Path, Value]:
+    """Returns the rows of our own objects that what stays on the device still refers to."""
+    staying = {
+        path: value
+        for path, value in running.items()
+        if _names_ours(path, value) and not any(matches(pattern, path) for pattern in owned)
+    }
+    staying |= {path: value for path, value in wanted.items() if _names_ours(path, value)}
+    objects = {(_REFERENCES[path[0]][path[2]], value) for path, value in staying.items()}
+    return {path: value for path, value in running.items() if path[:2] in objects and path not in wanted}
 
 
-def _targets(running: Tables, fields: Mapping[str, str], row: Row) -> dict[Path, Value]:
-    out: dict[Path, Value] = {}
-    for field, name in fields_of(row).items():
-        if field in fields and name.startswith(OWN_PREFIX):
-            table = fields[field]
-            out.update({(table, name, key): value for key, value in running.get(table, {}).get(name, {}).items()})
-    return out
+def _names_ours(path: Path, value: Value) -> bool:
+    of_reference = len(path) == 3 and path[2] in _REFERENCES.get(path[0], {})
+    return of_reference and isinstance(value, str) and value.startswith(OWN_PREFIX)
 
 
 def _device_wide(running: Tables, tree: Tree, ports: tuple[str, ...]) -> tuple[Pattern, ...]:

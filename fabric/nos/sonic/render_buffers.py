@@ -4,9 +4,11 @@ No pool is ever rendered: sizes are per HwSKU, and the generic config updater re
 model: `NULL`, the buffer manager computes. Traditional model: the lossless group is bound as buffermgrd would bind it,
 to `pg_lossless_<speed>_<cable>_profile`, when the device has that profile; when it has not and the plan carries bytes,
 to a profile of ours; else the groups of the port are left to buffermgrd altogether (switches.md 1.1).
+
+What is bound already and does no harm stays, since a swap may lose packets: headroom on a group that PFC does not use,
+a lossy queue on the egress lossless profile (admission at ingress still bounds it).
 """
 
-import re
 from typing import Final
 
 from fabric.nos.sonic.config import Tables
@@ -21,7 +23,7 @@ from fabric.nos.sonic.names import (
 )
 from fabric.nos.sonic.placing import settle
 from fabric.nos.sonic.rows import Fields, by_port, slots
-from fabric.qos import UNKNOWN, BufferModel, DeviceQos, Known, PortQos, PriorityGroupQos
+from fabric.qos import UNKNOWN, BufferModel, DeviceQos, PortQos, PriorityGroupQos, QueueQos
 from fabric.tree import Path, Value
 
 __all__ = ("egress", "groups", "is_dynamic")
@@ -30,9 +32,7 @@ __all__ = ("egress", "groups", "is_dynamic")
 _INGRESS_POOL: Final = "ingress_lossless_pool"
 _INGRESS_LOSSY: Final = "ingress_lossy_profile"
 _EGRESS_LOSSLESS: Final = "egress_lossless_profile"
-_EGRESS_LOSSY: Final = ("q_lossy_profile", "egress_lossy_profile")
 _COMPUTED: Final = "NULL"
-_LOSSLESS_NAME: Final = re.compile(rf"{_COMPUTED}|pg_lossless_.*|{OWN_PREFIX}_PG_.*")
 
 
 def is_dynamic(qos: DeviceQos, running: Tables) -> bool:
@@ -51,7 +51,11 @@ def groups(qos: DeviceQos, running: Tables) -> tuple[dict[Path, Value], tuple[st
     rows = by_port(running, PORT)
     dynamic = is_dynamic(qos, running)
     for port in qos.ports:
-        desired = _kept(port, now.get(port.name, {}))
+        desired = {
+            index: dict(fields)
+            for index, fields in now.get(port.name, {}).items()
+            if not fields.get("profile", "").startswith(OWN_PREFIX)  # ours, from an earlier plan: bound anew or gone
+        }
         profiles = [
             (group, *_profile(port, group, running, rows.get(port.name, {}), dynamic=dynamic))
             for group in port.priority_groups
@@ -73,46 +77,23 @@ def egress(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
     out: dict[Path, Value] = {}
     profiles = running.get(BUFFER_PROFILE, {})
     now = slots(running, BUFFER_QUEUE)
-    lossy = next((name for name in _EGRESS_LOSSY if name in profiles), "")
     for port in qos.ports:
         desired = {index: dict(fields) for index, fields in now.get(port.name, {}).items()}
         for queue in port.queues:
-            lossless = _wants_lossless(port, queue.index, queue.lossless_buffer)
-            if lossless is True and _EGRESS_LOSSLESS in profiles:
+            if _EGRESS_LOSSLESS in profiles and _is_lossless(port, queue):
                 desired[queue.index] = {"profile": _EGRESS_LOSSLESS}
-            elif lossless is False and lossy and _is_lossless(desired.get(queue.index)):
-                desired[queue.index] = {"profile": lossy}
         for key, fields in settle(running, BUFFER_QUEUE, port.name, desired).items():
             out.update({(BUFFER_QUEUE, key, field): value for field, value in fields.items()})
     return out
 
 
-def _is_lossless(fields: Fields | None) -> bool:
-    return fields is None or fields.get("profile") == _EGRESS_LOSSLESS
-
-
-def _wants_lossless(port: PortQos, index: int, said: Known[bool]) -> Known[bool]:
-    if said is not UNKNOWN:
-        return said
+def _is_lossless(port: PortQos, queue: QueueQos) -> bool:
+    if queue.lossless_buffer is not UNKNOWN:
+        return queue.lossless_buffer
     paused = port.pfc.active
     if paused is UNKNOWN or not isinstance(port.pfc_to_queue, tuple):
-        return UNKNOWN
-    return True if index in {port.pfc_to_queue[priority] for priority in paused} else UNKNOWN
-
-
-def _kept(port: PortQos, now: dict[int, Fields]) -> dict[int, Fields]:
-    """Returns the groups that the plan does not name and that hold no headroom."""
-    named = {group.index for group in port.priority_groups}
-    return {
-        index: dict(fields)
-        for index, fields in now.items()
-        if not _LOSSLESS_NAME.fullmatch(fields.get("profile", "")) or (index in named and _unsaid(port, index))
-    }
-
-
-def _unsaid(port: PortQos, index: int) -> bool:
-    group = port.priority_group(index)
-    return group is not None and group.lossless is UNKNOWN
+        return False
+    return queue.index in {port.pfc_to_queue[priority] for priority in paused}
 
 
 def _profile(
