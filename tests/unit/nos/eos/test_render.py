@@ -261,12 +261,15 @@ def test_what_the_plan_leaves_open_is_seen_as_the_device_has_it() -> None:
 
 
 def test_a_watchdog_without_times_takes_those_of_the_device() -> None:
-    running = EOS.tree("priority-flow-control pause watchdog default timeout 1\n")
-    watched = port("Ethernet1", watchdog=PortWatchdog(frozenset({3})))
+    running = EOS.tree(
+        "priority-flow-control pause watchdog default timeout 1\n"
+        "priority-flow-control pause watchdog default recovery-time 2\n"
+        "priority-flow-control pause watchdog default polling-interval 0.5\n"
+    )
+    watched = port("Ethernet1", watchdog=PortWatchdog(frozenset({3}), action=WatchdogAction.ALERT))
     seen = EOS.observable(device(watched), replace(TRIDENT, running=running)).ports[0].watchdog
 
-    assert isinstance(seen, PortWatchdog)
-    assert seen.polling_ms is UNKNOWN
+    assert seen == PortWatchdog(frozenset({3}), 1000, 2000, 500, WatchdogAction.ALERT)
 
 
 def test_facts_carry_sources_and_what_is_only_remembered_is_marked() -> None:
