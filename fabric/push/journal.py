@@ -5,6 +5,7 @@ that has begun and not ended is the step in which the run died. No secret and no
 configuration before the change lies beside it in a file of its own, mode 0600.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ __all__ = ("Entry", "Journal", "file_name", "private_folder", "read", "unfinishe
 SCHEMA: Final = 1
 _DIRECTORY_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
+_NAME_LIMIT: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,10 @@ class Entry:
 
 
 def file_name(device: str) -> str:
-    """Returns a file name for a device: no slash, no leading dot, at most 120 characters."""
-    name = quote(device, safe="")[:120]
+    """Returns a file name for a device: no slash, no leading dot, at most 120 characters, another for each device."""
+    name = quote(device, safe="")
+    if len(name) > _NAME_LIMIT:
+        name = f"{name[:80]}-{hashlib.sha256(device.encode()).hexdigest()[:32]}"
     return f"%2E{name[1:]}" if name.startswith(".") else name
 
 

@@ -1,0 +1,44 @@
+"""Reading many devices: texts, outputs, errors per device."""
+
+from pathlib import Path
+
+from fabric.errors import ConnectError
+from fabric.push import fetch_all, run_all
+from fabric.push.sessions.memory import Fault, FaultKind, MemorySession
+from tests.unit.push.bench import BEFORE, bench
+
+
+def test_each_device_gives_its_text_or_its_error(tmp_path: Path) -> None:
+    good, bad = bench(tmp_path), bench(tmp_path, Fault("open", FaultKind.LOST_BEFORE, nth=0))
+
+    leaf1, leaf2 = fetch_all(
+        {"leaf1": lambda: MemorySession(good.device), "leaf2": lambda: MemorySession(bad.device)},
+        observer=good.recorder,
+    )
+
+    assert (leaf1.device, leaf1.text, leaf1.error) == ("leaf1", BEFORE, None)
+    assert isinstance(leaf2.error, ConnectError)
+    names = {(event.device, event.name) for event in good.recorder.events}
+    assert {("leaf1", "push.fetch.done"), ("leaf2", "push.fetch.failed")} <= names
+    assert BEFORE not in repr(leaf1)
+
+
+def test_commands_give_their_outputs_by_name(tmp_path: Path) -> None:
+    it = bench(tmp_path)
+
+    (reading,) = run_all({"leaf1": lambda: MemorySession(it.device)}, {"leaf1": {"pfc": "show pfc counters"}})
+
+    assert reading.outputs == {"pfc": ""}
+    assert it.device.calls["run"] == 1
+
+
+def test_a_defect_is_the_error_of_its_device(tmp_path: Path) -> None:
+    it = bench(tmp_path)
+
+    def broken() -> MemorySession:
+        raise KeyError("x")
+
+    good, bad = fetch_all({"leaf1": lambda: MemorySession(it.device), "leaf2": broken})
+
+    assert good.error is None
+    assert "a defect of this program: KeyError" in str(bad.error)
