@@ -4,7 +4,7 @@ Knows nothing of transactions: it takes items and a function and returns results
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TypeVar
 
@@ -25,7 +25,8 @@ def fan_out(
     """Returns one result per item, in order.
 
     Ctrl-C stops the run without breaking off a transaction: what has not begun is skipped, and what has begun is
-    told through the second argument of `work` and ends in its own way. A second Ctrl-C is raised.
+    told through the second argument of `work` and ends in its own way. A second Ctrl-C is raised; what runs then still
+    ends before the process does.
 
     Args:
         items: what to work on.
@@ -37,26 +38,23 @@ def fan_out(
     if not items:
         return ()
     stop = Event()
+    results: dict[int, Result] = {}
 
-    def one(item: Item) -> Result:
+    def one(index: int) -> None:
+        item = items[index]
         if stop.is_set():
-            return skipped(item)
+            return
         try:
-            return work(item, stop.is_set)
-        except Exception as error:  # noqa: BLE001  # the one broad except: a defect in one device's run must not hide the others' results
-            return crashed(item, error)
+            results[index] = work(item, stop.is_set)
+        except Exception as error:  # noqa: BLE001  # the one broad except: a defect in one run must not hide the others' results
+            results[index] = crashed(item, error)
 
-    with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push") as pool:
-        futures = [pool.submit(one, item) for item in items]
-        try:
-            _wait(futures)
-        except KeyboardInterrupt:
-            stop.set()
-            _wait(futures)
-    return tuple(future.result() for future in futures)
-
-
-def _wait(futures: Sequence[Future[Result]]) -> None:
-    pending = set(futures)
-    while pending:  # short waits: a wait without an end would not let Ctrl-C through on every platform
-        _, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+    pool = ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push")
+    try:
+        for index in range(len(items)):
+            pool.submit(one, index)
+        pool.shutdown()
+    except KeyboardInterrupt:
+        stop.set()
+        pool.shutdown()
+    return tuple(results[index] if index in results else skipped(item) for index, item in enumerate(items))

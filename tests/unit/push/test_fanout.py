@@ -87,12 +87,17 @@ print("; ".join(results), flush=True)
 """
 
 
-def test_ctrl_c_skips_what_has_not_begun_and_lets_the_rest_end() -> None:
+@pytest.mark.parametrize("times", range(3))
+def test_ctrl_c_skips_what_has_not_begun_and_lets_the_rest_end(times: int) -> None:
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun 0\n"
         process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
+        try:
+            rest, _ = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
 
     assert process.returncode == 0
     assert rest == "0 ended in its own way; 1 skipped; 2 skipped; 3 skipped\n"
