@@ -13,7 +13,7 @@ from typing import Final
 from fabric.nos.eos.keys import NO
 from fabric.nos.eos.parse_queues import is_guaranteed
 from fabric.nos.eos.sections import Section
-from fabric.qos import UNKNOWN, Known, PortPfc, PortWatchdog, TcMap, WatchdogAction
+from fabric.qos import UNKNOWN, Known, PortPfc, PortWatchdog, TcMap, WatchdogAction, known
 from fabric.tree import Value
 
 __all__ = ("WATCHDOG", "device_polling_ms", "device_watchdog", "effective_polling_ms", "watchdog")
@@ -58,7 +58,7 @@ def watchdog(
     Args:
         device: the device's own lines.
         lines: the port's, profile included.
-        pfc: which priorities of the port pause.
+        pfc: which priorities of the port pause; none is watched where they are UNKNOWN.
         tc_to_queue: which queue each of them drains into; a priority is the traffic class of that number.
     """
     own = lines.lines
@@ -80,11 +80,9 @@ def watchdog(
     )
 
 
-def _watched(lines: Section, pfc: PortPfc, tc_to_queue: TcMap) -> Known[frozenset[int]]:
-    if pfc.priorities is UNKNOWN:
-        return UNKNOWN
+def _watched(lines: Section, pfc: PortPfc, tc_to_queue: TcMap) -> frozenset[int]:
     guaranteed = {index for index, queue in lines.queues.items() if is_guaranteed(queue)}
-    return frozenset(one for one in pfc.priorities if tc_to_queue[one] in guaranteed)
+    return frozenset(one for one in known(pfc.priorities, frozenset()) if tc_to_queue[one] in guaranteed)
 
 
 def _milliseconds(value: Value) -> Known[int]:

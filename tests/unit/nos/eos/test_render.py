@@ -1,9 +1,11 @@
 """What EOS is told, what it is spared, and what it cannot do."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from fabric.diff import changes
 from fabric.errors import UnsupportedFeatureError
 from fabric.nos.base import Nos, RenderContext
 from fabric.nos.catalog import catalog
@@ -272,6 +274,15 @@ def test_a_watchdog_without_times_takes_those_of_the_device() -> None:
     assert seen == PortWatchdog(frozenset({3}), 1000, 2000, 500, WatchdogAction.ALERT)
 
 
+def test_a_session_takes_every_change_in_service() -> None:
+    intended = EOS.render(device(port("Ethernet1")), TRIDENT)
+    plan = changes(TRIDENT.running, intended, EOS.rules, adopt=True)
+
+    assert plan.forward
+    assert EOS.refusals(plan.forward, TRIDENT.running, TRIDENT) == ()
+    assert plan.disruptive == ()
+
+
 def test_facts_carry_sources_and_what_is_only_remembered_is_marked() -> None:
     facts = EOS.capabilities(asic="trident3", version="4.33.1F")
 
@@ -286,7 +297,6 @@ def test_facts_carry_sources_and_what_is_only_remembered_is_marked() -> None:
 
 @pytest.mark.parametrize("answer", ["% Invalid input", "  ok\n% Incomplete command\n", "% Ambiguous command"])
 def test_refusals_are_recognised(answer: str) -> None:
-    import re
 
     assert any(re.search(pattern, answer) for pattern in EOS.session.error_patterns)
     assert not any(re.search(pattern, "! warning only\n 50 % of 3") for pattern in EOS.session.error_patterns)
