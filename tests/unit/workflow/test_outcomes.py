@@ -1,0 +1,128 @@
+"""Verdicts, previews and wording, from results and findings alone."""
+
+import pytest
+
+from fabric.diff import Change, ChangeSet, IntendedConfig, Op
+from fabric.errors import ConnectError
+from fabric.plan import FabricPlan, Note, SwitchPlan
+from fabric.qos import DeviceQos
+from fabric.state import DeviceResult, Finding, Outcome, Severity, Status, Where
+from fabric.tree import EMPTY
+from fabric.workflow.design import DeviceChange
+from fabric.workflow.outcomes import gate_refusal, notes_of, preview, unread, verdict_of
+from fabric.workflow.provisioning import base_drift, shown, told
+from fabric.workflow.publishing import document_of, sentence
+from fabric.workflow.summary import Summary, Verdict
+
+STEPS = (
+    Change(Op.ADD, ("MAP", "a"), after="1"),
+    Change(Op.REPLACE, ("MAP", "b"), before="1", after="2"),
+    Change(Op.REMOVE, ("MAP", "c"), before=("x", "y")),
+    Change(Op.ADD, ("line",)),
+)
+
+
+def changed(
+    steps: tuple[Change, ...] = STEPS, *, digest: str = "1", held_back: tuple[Change, ...] = ()
+) -> DeviceChange:
+    change_set = ChangeSet("leaf1", "eos", forward=steps, base_digest=digest, held_back=held_back)
+    intended = IntendedConfig("leaf1", "eos", EMPTY, ())
+    return DeviceChange("leaf1", "eos", intended, change_set, EMPTY, payload="p", rollback="r")
+
+
+def finding(status: Status, severity: Severity = Severity.ERROR) -> Finding:
+    return Finding("mtu", status, severity, Where("leaf1"), "MTU 1500")
+
+
+def result(outcome: Outcome) -> DeviceResult:
+    return DeviceResult("leaf1", "eos", outcome)
+
+
+def test_steps_read_as_signs_paths_and_values() -> None:
+    assert shown(STEPS) == "+ MAP / a = 1\n~ MAP / b = 1 → 2\n- MAP / c = x,y\n+ line"
+    assert told(STEPS) == "+ MAP / a = 1; ~ MAP / b = 1 → 2; - MAP / c = x,y; and 1 more"
+    assert told(()) == ""
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "statuses", "notes", "verdict"),
+    [
+        ([Outcome.COMMITTED, Outcome.UNCHANGED], [Status.PASS], [], Verdict.OK),
+        ([Outcome.COMMITTED], [Status.FAIL], [], Verdict.FINDINGS),
+        ([Outcome.COMMITTED], [Status.UNKNOWN], [], Verdict.FINDINGS),
+        ([Outcome.REFUSED], [], [], Verdict.FINDINGS),
+        ([Outcome.COMMITTED], [], [Note("x", "y", blocks_lossless=True)], Verdict.FINDINGS),
+        ([Outcome.COMMITTED], [], [Note("x", "y")], Verdict.OK),
+        ([Outcome.ROLLED_BACK, Outcome.COMMITTED], [], [], Verdict.FAILED),
+        ([Outcome.UNCERTAIN], [Status.FAIL], [], Verdict.FAILED),
+    ],
+)
+def test_verdict_is_the_worst_that_happened(
+    outcomes: list[Outcome], statuses: list[Status], notes: list[Note], verdict: Verdict
+) -> None:
+    told_notes = [("leaf1", note) for note in notes]
+    assert verdict_of(list(map(result, outcomes)), list(map(finding, statuses)), told_notes) is verdict
+
+
+def test_preview_is_unchanged_with_the_diff() -> None:
+    one = preview(changed())
+    assert (one.outcome, one.changes, one.disruptive) == (Outcome.UNCHANGED, 4, False)
+    assert one.diff == shown(STEPS)
+
+
+def test_held_back_changes_become_a_note_that_blocks_lossless() -> None:
+    plan = FabricPlan("f", (SwitchPlan("leaf1", "eos", DeviceQos("leaf1", "eos"), notes=(Note("n", "t"),)),))
+    notes = notes_of(plan, [changed((), held_back=STEPS[:1])])
+    assert [(device, note.code, note.blocks_lossless) for device, note in notes] == [
+        ("leaf1", "n", False),
+        ("leaf1", "device-wide-held-back", True),
+    ]
+    assert "no port outside the intent would feel it" in notes[-1][1].text
+    assert "+ MAP / a = 1" in notes[-1][1].text
+
+
+def test_unread_device_is_failed_with_its_reason() -> None:
+    plan = FabricPlan("f", (SwitchPlan("leaf1", "eos", DeviceQos("leaf1", "eos")),))
+    (one,) = unread(plan, {"leaf1": ConnectError("no route", where="leaf1", found="timeout", remedy="Look.")})
+    assert (one.outcome, one.error, one.remedy, one.nos) == (Outcome.FAILED, "no route (found timeout)", "Look.", "eos")
+
+
+def test_gate_names_the_rules_that_failed() -> None:
+    one = gate_refusal(changed(), [finding(Status.FAIL), finding(Status.FAIL, Severity.WARNING)])
+    assert one.outcome is Outcome.REFUSED
+    assert "(mtu)" in one.error
+
+
+def test_drift_is_told_by_what_would_be_done_otherwise() -> None:
+    assert base_drift(changed(), changed()) == ""
+    assert base_drift(changed(), changed((), digest="2")) == "the device holds the intent already"
+    more = (*STEPS, Change(Op.ADD, ("MAP", "z"), after="9"))
+    assert "+ MAP / z = 9" in base_drift(changed(), changed(more, digest="2"))
+    assert base_drift(changed(), changed(STEPS[:1], digest="2")) == "other paths have changed"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "statuses", "status"),
+    [
+        (Verdict.OK, [Status.PASS], Status.PASS),
+        (Verdict.FAILED, [Status.PASS], Status.FAIL),
+        (Verdict.FINDINGS, [Status.FAIL], Status.FAIL),
+        (Verdict.FINDINGS, [Status.UNKNOWN], Status.UNKNOWN),
+        (Verdict.FINDINGS, [Status.PASS], Status.FAIL),  # refused, or held back
+    ],
+)
+def test_report_has_the_verdict_and_one_sentence(verdict: Verdict, statuses: list[Status], status: Status) -> None:
+    summary = Summary(
+        verb="provision",
+        fabric="f",
+        verdict=verdict,
+        devices=(result(Outcome.COMMITTED),),
+        findings=tuple(map(finding, statuses)),
+        notes=(("", Note("a", "fabric")), ("leaf1", Note("b", "device")), ("leaf9", Note("c", "other"))),
+    )
+    document = document_of(summary, ended_unix_s=10.0, run="r")
+    assert document.verdict is status
+    assert "1 committed" in sentence(summary)
+    assert [(one.device, len(one.notes)) for one in document.devices] == [("leaf1", 1), ("leaf9", 1)]
+    assert [note.code for note in document.notes] == ["a"]
+    assert document.rules
