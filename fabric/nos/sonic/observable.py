@@ -7,11 +7,10 @@ docs/reference.
 
 from dataclasses import replace
 
-from fabric.diff import changes, future
+from fabric.diff import IntendedConfig, matches
 from fabric.nos.base import RenderContext
 from fabric.nos.sonic.parse import parse_tree
 from fabric.nos.sonic.render import render
-from fabric.nos.sonic.rules import RULES
 from fabric.qos import (
     UNKNOWN,
     Aqm,
@@ -29,6 +28,7 @@ from fabric.qos import (
     Trust,
 )
 from fabric.qos.maps import TcMap
+from fabric.tree import Tree
 
 __all__ = ("observable",)
 
@@ -36,8 +36,7 @@ __all__ = ("observable",)
 def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
     """Returns `qos` as its ports will be read back, everything device-wide included."""
     intended = render(qos, context)
-    steps = changes(context.running, intended, RULES, adopt=True).forward
-    seen = parse_tree(future(context.running, steps), device=qos.device)
+    seen = parse_tree(_after(context.running, intended), device=qos.device)
     with_pg_map = any(path[0] == "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP" for path in intended.tree)
     ports = tuple(
         _port(wanted, found, seen, with_pg_map=with_pg_map)
@@ -46,6 +45,15 @@ def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
         if found is not None
     )
     return replace(seen, ports=ports)
+
+
+def _after(running: Tree, intended: IntendedConfig) -> Tree:
+    gone = [
+        path
+        for path in running
+        if path not in intended.tree and any(matches(pattern, path) for pattern in intended.owned)
+    ]
+    return running.with_changes(intended.tree, drop=gone)
 
 
 def _port(wanted: PortQos, found: PortQos, seen: DeviceQos, *, with_pg_map: bool) -> PortQos:

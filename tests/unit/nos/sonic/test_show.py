@@ -244,3 +244,25 @@ def test_a_name_that_wraps_goes_on_in_the_next_line() -> None:
 )
 def test_count_reads_numbers_and_nothing_else(cell: str, value: object) -> None:
     assert table.count(cell) == value
+
+
+def test_tables_of_other_commands_are_passed_over(shown: Shown) -> None:
+    other = shown("queue_watermark_unicast.txt").replace("Port", "Iface")
+    assert pfc.history(other) == {}
+    assert pfc.counters(other) == ({}, {})
+    assert queue.watermarks(other) == {}
+    assert queue.wred_total(other) == {}
+    assert (priority_group.drops(other), priority_group.watermarks(other), priority_group.headroom_pool(other)) == (
+        {},
+        {},
+        {},
+    )
+    assert (watchdog.storms(other), watchdog.setting(other).ports, buffers.lldp_neighbours(other)) == ({}, {}, {})
+
+
+def test_rows_that_are_of_no_queue_are_passed_over() -> None:
+    storms = "QUEUE      STATUS    A    B    C    D    E\n---------  --------  ---  ---  ---  ---  ---\nEthernet0  stormed   1/0  0/0  0/0  0/0  0/0\n"
+    assert watchdog.storms(storms) == {}
+    history = "Port       Priority    A    B    C    D\n---------  ----------  ---  ---  ---  ---\nEthernet0  total       1    2    3    4\n"
+    assert pfc.history(history) == {}
+    assert queue.voq_counters('{"sw|Ethernet0": {"time": "12:00"}}') == {}
