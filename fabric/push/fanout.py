@@ -4,7 +4,7 @@ Knows nothing of transactions: it takes items and a function and returns results
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
 
@@ -49,12 +49,14 @@ def fan_out(
         except Exception as error:  # noqa: BLE001  # the one broad except: a defect in one run must not hide the others' results
             results[index] = crashed(item, error)
 
-    pool = ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push")
-    try:
-        for index in range(len(items)):
-            pool.submit(one, index)
-        pool.shutdown()
-    except KeyboardInterrupt:
-        stop.set()
-        pool.shutdown()
+    # Not `shutdown` but `wait` is what Ctrl-C may break off: an interrupted join takes its thread for ended.
+    with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push") as pool:
+        futures: list[Future[None]] = []
+        try:
+            for index in range(len(items)):
+                futures.append(pool.submit(one, index))  # noqa: PERF401  # what was submitted counts if Ctrl-C comes here
+            wait(futures)
+        except KeyboardInterrupt:
+            stop.set()
+            wait(futures)
     return tuple(results[index] if index in results else skipped(item) for index, item in enumerate(items))
