@@ -213,6 +213,7 @@ class SshFront:
                 self._serve(connection)
 
     def _serve(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else every exchange waits for a delayed ACK
         transport = _OrderlyTransport(connection)
         transport.auth_timeout = _AUTH_S
         transport.set_log_channel(_log.name)  # a peer that vanishes is no news for whoever uses paramiko beside us

@@ -17,6 +17,8 @@ Values: TypeAlias = Mapping[str, str]
 
 _PARTS: Final = re.compile(r"\[|\]|[^\s\[\]]+")
 _WORD: Final = re.compile(r"\S+")
+_INTS: Final = re.compile(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
+_MAX_RANGE: Final = 1024  # more interfaces than any device has; keeps a mistyped range from filling the memory
 _INTERFACE: Final = re.compile(r"([A-Za-z-]+?)(\d[\d/.,-]*)")
 # Abbreviations that EOS prints in prompts and takes as input; source: EOS manual, "Data Transfer" (unconfirmed).
 _INTERFACE_TYPES: Final = ("Ethernet", "Loopback", "Management", "Port-Channel", "Vlan", "Vxlan", "Tunnel")
@@ -93,6 +95,8 @@ def interface_names(text: str) -> tuple[str, ...]:
         if ends is None:
             return ()
         low, high = int(ends[2]), int(ends[3] or ends[2])
+        if not low <= high < low + _MAX_RANGE:
+            return ()
         names += [f"{types[0]}{ends[1]}{number}{ends[4] or ''}" for number in range(low, high + 1)]
     return tuple(names)
 
@@ -196,11 +200,12 @@ def _spans(param: _Param, words: list[str], at: int) -> Iterator[tuple[int, str]
         yield at + 1, words[at]
 
 
-def _fits_ints(word: str, arguments: tuple[str, ...]) -> bool:
-    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", word):
+def _fits_ints(text: str, arguments: tuple[str, ...]) -> bool:
+    if not _INTS.fullmatch(text):
         return False
     low, high = int(arguments[0]), int(arguments[1])
-    return all(low <= number <= high for number in expand_ints(word))
+    ranges = [part.split("-") for part in text.split(",")]
+    return all(low <= int(ends[0]) <= int(ends[-1]) <= high for ends in ranges)
 
 
 def _fits(param: _Param, word: str) -> bool:

@@ -1,22 +1,22 @@
 """A very small POSIX shell: `;`, `&&`, `||`, pipes, redirections, quotes, `sudo`, `sh -c`. Knows no program.
 
-What it cannot do it refuses with status 2 rather than doing something else: substitutions, loops, background jobs.
+What it cannot do it refuses with status 2 rather than doing something else.
 """
 
 import re
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from fabric.lab.device import Reply
 from fabric.lab.sonic.files import Files
+from fabric.lab.sonic.words import LAST_STATUS, ShellSyntaxError, Word, cut
 
 __all__ = ("Process", "Shell")
 
-_OPERATORS: Final = (";", "&&", "||")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _SHELLS: Final = ("sh", "bash")
+_PREFIXES: Final = ("nohup", "exec", "command", "env")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,16 @@ class Process:
     stdin: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Who:
+    user: str
+    folder: str
+
+    @property
+    def home(self) -> str:
+        return "/root" if self.user == "root" else f"/home/{self.user}"
+
+
 @dataclass(slots=True)
 class _Call:
     argv: list[str] = field(default_factory=list)
@@ -38,21 +48,15 @@ class _Call:
     joins_error: bool = False
     drops_error: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class _Who:
-    user: str
-    folder: str
-
-
-class _SyntaxError(Exception):
-    pass
+    def is_empty(self) -> bool:
+        return not (self.argv or self.target or self.source)
 
 
 class Shell:
     """The shell of one device.
 
     Args:
+        files: where redirections go.
         programs: runs one program; a Reply of status 127 when there is none of that name.
     """
 
@@ -62,33 +66,31 @@ class Shell:
 
     def run(self, line: str, user: str, *, last_status: int = 0) -> Reply:
         """Returns what the line prints, run in the home of `user`, with the status of its last command."""
-        home = "/root" if user == "root" else f"/home/{user}"
-        return self._run(line.replace("~/", f"{home}/"), _Who(user, home), last_status)
-
-    def _run(self, line: str, who: _Who, last_status: int = 0) -> Reply:
-        try:
-            steps = _parse(line.replace("$?", str(last_status)))
-        except (_SyntaxError, ValueError) as error:
-            return Reply(error=f"sh: 1: Syntax error: {error}\n", exit_status=2)
-        total = Reply()
-        for operator, pipeline in steps:
-            is_ok = total.exit_status == 0
-            if (operator == "&&" and not is_ok) or (operator == "||" and is_ok):
-                continue
-            one = self._pipeline(pipeline, who)
-            total = Reply(total.text + one.text, total.error + one.error, one.exit_status)
-        return total
+        return self._run(line, _Who(user, _Who(user, "").home), last_status)
 
     def run_argv(self, argv: Sequence[str], user: str) -> Reply:
         """Returns what a program call prints, without a shell around it."""
         return self._call(_Call(list(argv)), _Who(user, "/"), "")
 
-    def _pipeline(self, calls: Sequence[_Call], who: _Who) -> Reply:
-        stdin, error = "", ""
-        reply = Reply()
+    def _run(self, line: str, who: _Who, last_status: int = 0) -> Reply:
+        try:
+            steps = tuple(_steps(cut(line, who.home)))
+        except ShellSyntaxError as error:
+            return Reply(error=f"sh: 1: Syntax error: {error}\n", exit_status=2)
+        total = Reply(exit_status=last_status)
+        for operator, pipeline in steps:
+            is_ok = total.exit_status == 0
+            if (operator == "&&" and not is_ok) or (operator == "||" and is_ok):
+                continue
+            one = self._pipeline(pipeline, who, total.exit_status)
+            total = Reply(total.text + one.text, total.error + one.error, one.exit_status)
+        return total
+
+    def _pipeline(self, calls: Sequence[_Call], who: _Who, last_status: int) -> Reply:
+        reply, error = Reply(), ""
         for one in calls:
-            reply = self._call(one, who, stdin)
-            stdin = reply.text
+            one.argv = [word.replace(LAST_STATUS, str(last_status)) for word in one.argv]
+            reply = self._call(one, who, reply.text)
             error += reply.error
         return Reply(reply.text, error, reply.exit_status)
 
@@ -103,13 +105,14 @@ class Shell:
                 reply = Reply(reply.text, "", reply.exit_status)
             return self._redirected(call, who, reply) if call.target else reply
         except OSError as problem:
-            name = call.target or call.source
+            name = call.target or call.source or call.argv[-1]
             return Reply(error=f"sh: 1: cannot open {name}: {problem.strerror}\n", exit_status=2)
 
     def _redirected(self, call: _Call, who: _Who, reply: Reply) -> Reply:
         if call.target != "/dev/null":
             path = self._files.absolute(call.target, who.folder)
-            before = self._files.read(path, user=who.user) if call.appends and self._files.has_file(path) else b""
+            keeps = call.appends and self._files.has_file(path)
+            before = self._files.read(path, user=who.user) if keeps else b""
             self._files.write(path, before + reply.text.encode(), user=who.user)
         return Reply("", reply.error, reply.exit_status)
 
@@ -121,7 +124,7 @@ class Shell:
         name = argv[0].rsplit("/", 1)[-1]
         if name == "sudo":
             return self._sudo(argv[1:], who, stdin)
-        if name in {"nohup", "exec", "command", "env"}:
+        if name in _PREFIXES:
             return self._program(argv[1:], who, stdin)
         if name in _SHELLS:
             return self._nested(name, argv[1:], who)
@@ -140,58 +143,70 @@ class Shell:
             argv = argv[1:]
         if len(argv) >= 2:
             return self._run(argv[1], who)
-        if len(argv) == 1:
-            path = self._files.absolute(argv[0], who.folder)
-            script = self._files.read(path, user=who.user).decode()
-            reply = Reply()
-            for line in script.splitlines():
-                if line.strip() and not line.startswith("#") and line.strip() not in {"set -e", "set -eu"}:
-                    one = self._run(line, who)
-                    reply = Reply(reply.text + one.text, reply.error + one.error, one.exit_status)
-            return reply
-        return Reply(error=f"{name}: needs a command\n", exit_status=2)
+        if not argv:
+            return Reply(error=f"{name}: needs a command\n", exit_status=2)
+        path = self._files.absolute(argv[0], who.folder)
+        return self._script(self._files.read(path, user=who.user).decode(), who)
+
+    def _script(self, text: str, who: _Who) -> Reply:
+        """Runs the lines one by one; `set -e` is honoured, other options of the shell are not."""
+        total = Reply()
+        stops = False
+        for line in (one.strip() for one in text.splitlines()):
+            if not line or line.startswith("#"):
+                continue
+            if line.startswith("set -"):
+                stops = stops or "e" in line
+                continue
+            one = self._run(line, who, total.exit_status)
+            total = Reply(total.text + one.text, total.error + one.error, one.exit_status)
+            if stops and total.exit_status:
+                break
+        return total
 
 
-def _parse(line: str) -> list[tuple[str, list[_Call]]]:
-    """Returns (operator before it, pipeline) for every pipeline of the line."""
-    if re.search(r"\$\(|`|<<|\$\{", line):
-        raise _SyntaxError("substitutions are not emulated")
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
-    lexer.whitespace_split = True
-    steps: list[tuple[str, list[_Call]]] = []
+def _steps(words: Sequence[Word]) -> Iterator[tuple[str, list[_Call]]]:
+    """Yields (operator before it, pipeline) for every pipeline of the line."""
     operator, calls = ";", [_Call()]
-    rest = list(lexer)
-    while rest:
-        word = rest.pop(0)
-        if word in _OPERATORS:
-            steps.append((operator, calls))
-            operator, calls = word, [_Call()]
-        elif word == "|":
+    pending = list(words)
+    while pending:
+        word = pending.pop(0)
+        if not word.is_operator:
+            calls[-1].argv.append(word.text)
+        elif word.text in {";", "&&", "||"}:
+            yield operator, _whole(calls, word.text)
+            operator, calls = word.text, [_Call()]
+        elif word.text == "|":
+            _whole(calls, word.text)
             calls.append(_Call())
-        elif word in {">", ">>", "<", ">&"}:
-            _redirect(calls[-1], word, rest)
-        elif set(word) <= set(";&|<>"):
-            raise _SyntaxError(f'"{word}" unexpected')
         else:
-            calls[-1].argv.append(word)
-    steps.append((operator, calls))
-    return [step for step in steps if step[1][0].argv or step[1][0].target or len(step[1]) > 1]
+            _redirect(calls[-1], word.text, pending)
+    if not calls[-1].is_empty():
+        yield operator, calls
+    elif operator != ";" or len(calls) > 1:
+        raise ShellSyntaxError("end of line unexpected")
 
 
-def _redirect(call: _Call, word: str, rest: list[str]) -> None:
-    if not rest:
-        raise _SyntaxError("end of line unexpected")
-    target = rest.pop(0)
+def _whole(calls: list[_Call], following: str) -> list[_Call]:
+    if calls[-1].is_empty():
+        raise ShellSyntaxError(f'"{following}" unexpected')
+    return calls
+
+
+def _redirect(call: _Call, operator: str, pending: list[Word]) -> None:
+    if not pending or pending[0].is_operator:
+        raise ShellSyntaxError("redirection to nowhere")
+    target = pending.pop(0).text
     from_error = bool(call.argv) and call.argv[-1] == "2"
-    if word == ">&":
+    if operator == ">&":
         if target != "1" or not from_error:
-            raise _SyntaxError("only 2>&1 is emulated")
+            raise ShellSyntaxError("only 2>&1 is emulated")
         call.argv.pop()
         call.joins_error = True
-    elif from_error and word == ">" and target == "/dev/null":
+    elif from_error and operator == ">" and target == "/dev/null":
         call.argv.pop()
         call.drops_error = True
-    elif word == "<":
+    elif operator == "<":
         call.source = target
     else:
-        call.target, call.appends = target, word == ">>"
+        call.target, call.appends = target, operator == ">>"
