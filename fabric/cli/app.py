@@ -23,7 +23,6 @@ _EPILOG = "Exit codes: 0 ok, 1 findings, 2 usage, 3 inventory, 4 device or host,
 
 app = typer.Typer(
     name="fabricctl",
-    help="Provision, check and prove RoCEv2 fabrics that carry NVMe-oF for LLM inference.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -61,7 +60,9 @@ def root(
 
 @app.command()
 @reported
-def init(directory: Annotated[Path, typer.Argument(help="New or empty folder.")], *, as_json: o.Json = False) -> None:
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")], *, as_json: o.Json = False
+) -> None:
     """Write a starter inventory that loads as it is.
 
     \b
@@ -89,7 +90,7 @@ def show(
     ask_vault_pass: o.AskVaultPass = False,
     as_json: o.Json = False,
 ) -> None:
-    """Show the intent and the numbers that follow from it. Contacts nobody.
+    """Show the intent and its numbers. Contacts nobody.
 
     \b
     fabricctl show -i inventory/demo
@@ -119,7 +120,7 @@ def render(
     ask_vault_pass: o.AskVaultPass = False,
     as_json: o.Json = False,
 ) -> None:
-    """Print the intended configuration of each switch in its own language. Contacts nobody.
+    """Print each switch's intended configuration. Contacts nobody.
 
     \b
     fabricctl render -i inventory/demo --limit leaf3
@@ -157,7 +158,7 @@ def check(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Judge the intent against the compliance rules, before any device is touched.
+    """Judge the intent, before any device is touched.
 
     \b
     fabricctl check -i inventory/demo          exit 1 on findings: a gate for CI
@@ -192,7 +193,7 @@ def plan(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Read the devices and show what provisioning would change. Changes nothing.
+    """Read the devices, show what would change. Changes nothing.
 
     \b
     fabricctl plan -i inventory/demo --full
@@ -215,7 +216,7 @@ def plan(
 @reported
 def provision(
     plan_file: Annotated[
-        Path | None, typer.Argument(help="A plan that `plan -o` saved: applied exactly, or refused.")
+        Path | None, typer.Argument(metavar="PLAN", help="A plan that `plan -o` saved: applied exactly, or refused.")
     ] = None,
     *,
     inventory: o.OptionalInventory = None,
@@ -234,7 +235,7 @@ def provision(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Check, plan, push each switch under a timer, read it again, confirm or roll back.
+    """Check, plan, push under a timer, read again, confirm.
 
     \b
     fabricctl provision -i inventory/demo
@@ -266,7 +267,7 @@ def provision(
 @app.command()
 @reported
 def rollback(
-    run: Annotated[Path, typer.Argument(help="Run folder of a provisioning.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of a provisioning.")],
     *,
     inventory: o.OptionalInventory = None,
     disruptive: o.Disruptive = False,
@@ -279,7 +280,7 @@ def rollback(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Take a run back: every device that it committed gets what stood there before.
+    """Take a run back, on every device that it committed.
 
     \b
     fabricctl rollback runs/20261129-171122-provision
@@ -298,7 +299,10 @@ def rollback(
 @app.command()
 @reported
 def doctor(*, as_json: o.Json = False) -> None:
-    """Look at this machine: what is there, what is missing, and the exact fix. Exit 5 if something is missing."""
+    """Say what this machine lacks, with the exact fix.
+
+    Exit 5 if something is missing that the main job needs.
+    """
     from fabric.cli.exits import Exit
     from fabric.workflow import doctor as run_doctor
 
@@ -322,7 +326,7 @@ def demo(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Run the main job against six emulated switches over real SSH, on this machine alone.
+    """Run the main job on six emulated switches here.
 
     \b
     fabricctl demo

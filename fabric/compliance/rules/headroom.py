@@ -110,10 +110,16 @@ def _by_cable(subject: Subject, port: PortQos, planned: PortQos | None) -> Itera
     told: Known[int | None] = port.cable_m
     real: Known[int | None] = UNKNOWN if planned is None else planned.cable_m
     priority = subject.expected.data_priority
-    if told is UNKNOWN or told is None or real is UNKNOWN or real is None:
+    if real is UNKNOWN or real is None:
         yield undecided(
-            "the device computes the headroom from a cable length that cannot be compared with the real one",
+            "nobody said how long the cable is, and the device computes the headroom from its length",
             "give the cable length in the inventory",
+            priority=priority,
+        )
+    elif told is UNKNOWN or told is None:
+        yield undecided(
+            f"the device sizes the headroom by itself and shows neither bytes nor a length; the link has {real} m",
+            "only a run under load can tell: see that no packet of the class is dropped on ingress",
             priority=priority,
         )
     elif told < real:

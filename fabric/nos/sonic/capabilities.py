@@ -37,9 +37,13 @@ def capabilities(*, asic: str = "", version: str = "") -> Capabilities:
         headroom_owner=Fact(
             HeadroomOwner.NOS, "sonic-swss cfgmgr/buffermgr.cpp (pg_profile_lookup.ini), buffermgrdyn.cpp"
         ),
-        cable_lengths_m=Fact((), f"{_YANG}/sonic-cable-length.yang; the traditional model has profiles for some only"),
+        cable_lengths_m=Fact(
+            (5, 40, 300),
+            "sonic-buildimage device/*/pg_profile_lookup.ini: without a row for the length the traditional model makes "
+            "no lossless PG (switches.md 1.1); the dynamic model takes any, and loses nothing by a longer one",
+        ),
         watchdog_polls_per_timer=Fact(1, f"{_YANG}/sonic-pfcwd.yang: detection_time >= POLL_INTERVAL"),
         watchdog_restoration_range_ms=Fact((100, 60_000), f"{_YANG}/sonic-pfcwd.yang, leaf restoration_time"),
         watchdog_actions=Fact(("drop", "forward", "alert"), f"{_YANG}/sonic-pfcwd.yang, leaf action"),
-        dcbx_modes=Fact(("off",), "CONFIG_DB of community SONiC has no DCBX table"),
+        dcbx_modes=Fact(("off",), "no DCBX in community SONiC: switches.md 1.1"),
     )
