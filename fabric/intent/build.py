@@ -29,6 +29,7 @@ from fabric.intent.model import (
 )
 from fabric.intent.policy import make_policy
 from fabric.intent.ports import NicDraft, PortDraft, draft_nics, draft_ports
+from fabric.intent.reading import Reading
 from fabric.registry import nearest
 from fabric.remote.ansible import RawInventory
 from fabric.units import natural_key
@@ -74,7 +75,11 @@ class _Builder:
         self._made: dict[int, tuple[RocePolicy, tuple[Flaw, ...]]] = {}
         self._drafted: dict[int, tuple[dict[str, PortDraft], tuple[Flaw, ...]]] = {}
         self._policies = {name: self._policy(device) for name, device in devices.items()}
-        self._ports = {name: self._draft_ports(device) for name, device in self._of(SWITCHES)}
+        self._ports = {
+            name: self._draft_ports(name, device.switch)
+            for name, device in self._of(SWITCHES)
+            if device.switch is not None
+        }
         self._nics = {name: self._draft_nics(device) for name, device in (*self._of(HOSTS), *self._of(TARGETS))}
         self._peers: dict[Endpoint, tuple[Endpoint, Cable]] = {}
 
@@ -89,12 +94,10 @@ class _Builder:
         self.flaws += (flaw.on(device.name) for flaw in flaws)
         return policy
 
-    def _draft_ports(self, device: Device) -> Mapping[str, PortDraft]:
-        if device.switch is None:
-            return {}
-        key = id(device.switch)
-        ports, flaws = self._drafted.setdefault(key, self._drafted.get(key) or draft_ports(device.switch.door))
-        self.flaws += (flaw.on(device.name) for flaw in flaws)
+    def _draft_ports(self, device: str, reading: Reading[SwitchDoor]) -> Mapping[str, PortDraft]:
+        key = id(reading)
+        ports, flaws = self._drafted.setdefault(key, self._drafted.get(key) or draft_ports(reading.door))
+        self.flaws += (flaw.on(device) for flaw in flaws)
         return ports
 
     def _draft_nics(self, device: Device) -> Mapping[str, NicDraft]:

@@ -87,17 +87,16 @@ class DoorReader(Generic[D]):
         variable = self._names.get(field, f"fabric_{field}")
         spot = Spot(variable=variable, path=path)
         found = "a value that is not shown" if field in self._secret else shown(error["input"])
-        match error["type"]:
-            case "fabric":
-                context = error["ctx"]
-                return Flaw(context["what"], spot, found, context["expected"], context["remedy"])
-            case "missing":
-                return Flaw("the key is missing", spot)
-            case "extra_forbidden":
-                close = nearest(str(path[-1]), known_keys(self._door, (field, *path[:-1])))
-                return Flaw("there is no such key", spot, remedy=f"Did you mean {close}?" if close else "")
-            case kind:
-                return Flaw("the value has the wrong shape", spot, found, _BELONGS.get(kind, ""))
+        kind = error["type"]
+        if kind == "fabric":
+            context = error["ctx"]
+            return Flaw(context["what"], spot, found, context["expected"], context["remedy"])
+        if kind == "missing":
+            return Flaw("the key is missing", spot)
+        if kind == "extra_forbidden":
+            close = nearest(str(path[-1]), known_keys(self._door, (field, *path[:-1])))
+            return Flaw("there is no such key", spot, remedy=f"Did you mean {close}?" if close else "")
+        return Flaw("the value has the wrong shape", spot, found, _BELONGS.get(kind, ""))
 
 
 def known_keys(door: type[BaseModel], path: Sequence[str | int]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ maps its variables to indices. So a list of links in group_vars/all costs the sa
 """
 
 import base64
+import contextlib
 import datetime as dt
 import json
 import os
@@ -20,6 +21,7 @@ from typing import Any, Final
 __all__ = ("main",)
 
 YAML_SUFFIXES: Final = (".yml", ".yaml", ".json")
+MAGIC: Final = ("hostvars", "groups", "vars")  # large, and holding nothing of their own
 SHORTEST_SECRET: Final = 4  # a vaulted "on" or "26" would hide every 26
 
 
@@ -68,6 +70,7 @@ class _Reader:
         self._by_identity: dict[int, tuple[object, int]] = {}
         self._by_text: dict[str, int] = {}
         self._secrets: set[str] = set()
+        self._seen: dict[int, object] = {}  # values are kept, so that their ids stay their own
 
     def reply(self) -> dict[str, Any]:
         """Returns the JSON reply."""
@@ -175,6 +178,7 @@ class _Reader:
     def _variables(self, host: str, raw: Mapping[str, Any], templar: Any) -> dict[str, int]:
         from ansible.errors import AnsibleError
 
+        self._note_secrets(raw, templar)
         prefixes, names, once = (self.request[key] for key in ("prefixes", "names", "once"))
         found = {}
         for name in raw:
@@ -185,6 +189,19 @@ class _Reader:
             except AnsibleError as error:
                 self.errors.append({"host": host, "variable": str(name), "message": _message(error)})
         return found
+
+    def _note_secrets(self, raw: Mapping[str, Any], templar: Any) -> None:
+        """Remembers the single vaulted values of a host, whatever their names: Jinja may carry them on."""
+        from ansible.errors import AnsibleError
+
+        for name, value in raw.items():
+            if name in MAGIC or id(value) in self._seen:
+                continue
+            for leaf in _walk(value):
+                if _is_encrypted(leaf):
+                    with contextlib.suppress(AnsibleError):  # what cannot be opened cannot be shown either
+                        self._secrets.update(_leaves(_plain(templar.template(leaf))))
+            self._seen[id(value)] = value
 
     def _index(self, value: object, templar: Any, *, once: bool) -> int:
         known = self._by_identity.get(id(value))

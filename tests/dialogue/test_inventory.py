@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.inventory import write as write_large
 from fabric.errors import EnvironmentMissingError, HostError, IntentError
 from fabric.intent import Loaded, VaultOptions, load
 from fabric.observe import Recorder
@@ -159,8 +160,10 @@ def test_without_the_vault_password_the_message_says_what_to_give(sources: tuple
 
 
 def test_what_came_out_of_a_vault_is_in_no_message(sources: tuple[Path, Path], password: Path, tmp_path: Path) -> None:
-    refers = "'{{ vault_password }}'"
-    files = {"bad.yml": f"switches:\n  hosts:\n    leaf1: {{fabric_mtu: {refers}, fabric_alpha_log2: {refers}}}\n"}
+    whole, single = "'{{ vault_password }}'", "'{{ single }}'"
+    files = {"bad.yml": f"switches:\n  hosts:\n    leaf1: {{fabric_mtu: {whole}, fabric_alpha_log2: {single}}}\n"}
+    inline = _vault(password, "encrypt_string", "--stdin-name", "single", stdin="0ther-value")
+    files["host_vars/leaf1.yml"] = f"{inline}\n"
     bad = _write(tmp_path, files) / "bad.yml"
 
     with pytest.raises(IntentError) as caught:
@@ -168,6 +171,7 @@ def test_what_came_out_of_a_vault_is_in_no_message(sources: tuple[Path, Path], p
 
     assert [problem.field for problem in caught.value.problems] == ["fabric_mtu", "fabric_alpha_log2"]
     assert SECRET not in str(caught.value)
+    assert "0ther-value" not in str(caught.value)
 
 
 def test_reading_leaves_nothing_behind_and_puts_no_secret_into_the_environment(
@@ -230,6 +234,17 @@ def test_a_broken_source_is_an_error_and_no_empty_inventory(
     assert len(caught.value.problems) == 1
 
 
+def test_a_thousand_switches_take_little_room_and_are_read_whole(tmp_path: Path) -> None:
+    assert write_large(tmp_path) == 1024
+
+    loaded = load([tmp_path])
+
+    assert sum(file.stat().st_size for file in tmp_path.rglob("*.yml")) < 3_000_000
+    assert len(loaded.fabric.switches) == 1024
+    assert len(loaded.fabric.links) == 15_360
+    assert all(port.peer is not None for port in loaded.fabric.switches[0].ports[48:])
+
+
 def test_a_source_that_hangs_is_given_up(tmp_path: Path) -> None:
     folder = _write(tmp_path, {"cmdb.sh": "#!/bin/sh\nexec sleep 30\n"})
 
@@ -244,6 +259,27 @@ def test_without_ansible_the_message_says_what_to_install(tmp_path: Path, monkey
 
     with pytest.raises(EnvironmentMissingError, match="pip install ansible-core"):
         read_inventory([tmp_path])
+
+
+def test_a_file_that_no_plug_in_of_ansible_reads_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSIBLE_INVENTORY_ENABLED", "yaml")
+
+    with pytest.raises(IntentError, match=r"hosts\.ini: .*no inventory plug-in of Ansible reads it"):
+        load([_write(tmp_path, {"hosts.ini": "leaf1\n"})])
+
+
+def test_a_vault_password_file_that_is_not_there_is_told(sources: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(IntentError, match="--vault-password-file"):
+        load(sources, vault=VaultOptions(password_files=(tmp_path / "none",)))
+
+
+def test_without_ansible_runner_the_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ansible_runner", None)
+
+    with pytest.raises(EnvironmentMissingError, match="pip install ansible-runner"):
+        run_playbook(_write(tmp_path, {"play.yml": PLAYBOOK}) / "play.yml")
 
 
 def test_a_crash_of_ansible_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ SWITCH_CASES: tuple[tuple[str, Json], ...] = (
     ("fabric_ecn_overrides", {"speed": "100G"}),
     ("fabric_ecn_overrides", [{"kmin": 1, "kmax": 2, "pmax_percent": 1}]),
     ("fabric_ecn_overrides", [{"kmin": 1}]),
+    ("fabric_ecn_overrides", [{"kmin": 2, "kmax": 2, "pmax_percent": 1, "role": "leaf"}]),
     ("fabric_ets", {"9": 100}),
     ("fabric_ets", {"0": 100, "3": 0}),
     ("fabric_ets", [50, 50]),
@@ -41,6 +42,7 @@ SWITCH_CASES: tuple[tuple[str, Json], ...] = (
     ("fabric_ports", [{**PORTS, "ports": "Ethernet[1:"}]),
     ("fabric_ports", [{**PORTS, "ports": []}]),
     ("fabric_ports", [{**PORTS, "ports": "Ethernet1\nshutdown"}]),
+    ("fabric_ports", [{**PORTS, "ports": None}]),
     ("fabric_ports", [{**PORTS, "speed": "fast"}]),
     ("fabric_ports", [{**PORTS, "speed": True}]),
     ("fabric_ports", [{**PORTS, "cable": "long"}]),
@@ -62,6 +64,7 @@ HOST_CASES: tuple[tuple[str, Json], ...] = (
     ("fabric_nics", [{**NIC, "family": "mlx4"}]),
     ("fabric_nics", [{**NIC, "addresses": ["192.0.2.300/24"]}]),
     ("fabric_nics", [{**NIC, "addresses": "192.0.2.3/24"}]),
+    ("fabric_nics", [{**NIC, "addresses": ["192.0.2.[3:4]/24"]}]),
     ("fabric_nics", [NIC, NIC]),
     ("fabric_connect", [NQN, "iqn.2026-01.net.example:kv"]),
 )

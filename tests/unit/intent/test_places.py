@@ -28,6 +28,7 @@ all:
       vars:
         fabric_mtu: 2
       hosts:
+        leaf[a:c]:
         leaf[1:3]:
           fabric_mtu: 3
 """
@@ -38,7 +39,7 @@ all:
     [
         ({"host_vars/leaf1.yml": "\nfabric_mtu: 9\n"}, "host_vars/leaf1.yml:2"),
         ({"host_vars/leaf1/b.yml": "fabric_mtu: 9\n"}, "host_vars/leaf1/b.yml:1"),
-        ({"group_vars/leafs.yaml": "fabric_mtu: 9\n"}, "hosts.yml:10"),
+        ({"group_vars/leafs.yaml": "fabric_mtu: 9\n"}, "hosts.yml:11"),
         ({"group_vars/leafs.yml": "{fabric_mtu: 9}", "hosts.yml": "all:\n"}, "group_vars/leafs.yml:1"),
         (
             {"group_vars/all.yml": "fabric_mtu: 9", "group_vars/switches": "fabric_mtu: 8", "hosts.yml": ""},
@@ -106,8 +107,8 @@ def test_a_broken_or_binary_file_is_passed_over(tmp_path: Path) -> None:
     places = Places([_write(tmp_path, {"host_vars/leaf1.yml": "a: [", "hosts.yml": INLINE})], HOSTS)
     (tmp_path / "host_vars" / "leaf2.yml").write_bytes(b"\xff\xfe\x00")
 
-    assert str(places.find("leaf1", "fabric_mtu")) == f"{tmp_path}/hosts.yml:10"
-    assert str(places.find("leaf2", "fabric_mtu")) == f"{tmp_path}/hosts.yml:10"
+    assert str(places.find("leaf1", "fabric_mtu")) == f"{tmp_path}/hosts.yml:11"
+    assert str(places.find("leaf2", "fabric_mtu")) == f"{tmp_path}/hosts.yml:11"
 
 
 def test_every_broken_file_and_double_key_is_named(tmp_path: Path) -> None:
