@@ -4,14 +4,16 @@ Knows nothing of transactions: it takes items and a function and returns results
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Event
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
+from typing import Final, TypeVar
 
 __all__ = ("fan_out",)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_NEVER_STARTED_S: Final = 0.5  # a thread that has no identity by then was interrupted before it was made
 
 
 def fan_out(
@@ -49,14 +51,24 @@ def fan_out(
         except Exception as error:  # noqa: BLE001  # the one broad except: a defect in one run must not hide the others' results
             results[index] = crashed(item, error)
 
-    # Not `shutdown` but `wait` is what Ctrl-C may break off: an interrupted join takes its thread for ended.
-    with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push") as pool:
-        futures: list[Future[None]] = []
+    done = Event()
+
+    def dispatch() -> None:
         try:
-            for index in range(len(items)):
-                futures.append(pool.submit(one, index))  # noqa: PERF401  # what was submitted counts if Ctrl-C comes here
-            wait(futures)
-        except KeyboardInterrupt:
-            stop.set()
-            wait(futures)
+            with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push") as pool:
+                for index in range(len(items)):
+                    pool.submit(one, index)
+        finally:
+            done.set()
+
+    # Ctrl-C comes to the main thread at any instruction. Inside `submit` or a join it would leave the pool not knowing
+    # of a thread that runs; so the main thread does nothing but start one thread and wait.
+    dispatcher = Thread(target=dispatch, name="push-dispatcher")
+    try:
+        dispatcher.start()
+        done.wait()
+    except KeyboardInterrupt:
+        stop.set()
+        while not done.wait(_NEVER_STARTED_S) and dispatcher.ident is not None:
+            pass
     return tuple(results[index] if index in results else skipped(item) for index, item in enumerate(items))
