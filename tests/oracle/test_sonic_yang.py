@@ -2,9 +2,6 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from fabric.diff import changes
 from fabric.nos.sonic import SONIC
 from tests.oracle.sonic_base import BasePort, sonic_base
+from tests.oracle.yang import judge
 from tests.strategies.sonic import Case, cases
 
 pytestmark = pytest.mark.reference
@@ -22,27 +20,11 @@ pytestmark = pytest.mark.reference
 _PORTS = (BasePort("Ethernet0"), BasePort("Ethernet4", cable_m=40), BasePort("Ethernet8", 25_000))
 
 
-def _judge(reference: Path, folder: Path, texts: dict[str, str]) -> dict[str, str]:
-    """Returns name → the oracle's line, of files that it has to judge in one call."""
-    for name, text in texts.items():
-        (folder / f"{name}.json").write_text(text)
-    command = [sys.executable, str(reference / "oracles" / "sonic_yang_check")]
-    run = subprocess.run(
-        [*command, *(str(folder / f"{name}.json") for name in texts)], capture_output=True, text=True, check=False
-    )
-    if run.returncode == 2:
-        if os.environ.get("CI") == "true":
-            pytest.fail(run.stderr)
-        pytest.skip(run.stderr.strip())
-    lines = run.stdout.splitlines()
-    return dict(zip(texts, lines, strict=True))
-
-
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("stock_qos", [False, True])
 def test_bases_are_accepted_as_they_are(reference: Path, tmp_path: Path, *, dynamic: bool, stock_qos: bool) -> None:
     base = sonic_base(_PORTS, dynamic=dynamic, stock_qos=stock_qos)
-    verdicts = _judge(reference, tmp_path, {"base": json.dumps(base)})
+    verdicts = judge(reference, tmp_path, {"base": json.dumps(base)})
     assert verdicts["base"].startswith("ok "), verdicts
 
 
@@ -58,7 +40,7 @@ def test_future_of_generated_bases_is_accepted(reference: Path, tmp_path: Path, 
     collect()
     texts = {f"case{number}": _future(case, adopt=adopt) for number, case in enumerate(drawn)}
     assert len(texts) >= 10
-    verdicts = _judge(reference, tmp_path, texts)
+    verdicts = judge(reference, tmp_path, texts)
     assert [line for line in verdicts.values() if not line.startswith("ok ")] == []
 
 
@@ -112,5 +94,5 @@ def test_the_oracle_rejects_wrong_syntax_and_accepts_wrong_meaning(reference: Pa
         change(mutant)
         assert mutant != base
         texts[name] = json.dumps(mutant)
-    verdicts = _judge(reference, tmp_path, texts)
+    verdicts = judge(reference, tmp_path, texts)
     assert {name for name, line in verdicts.items() if line.startswith("rejected ")} == set(_REJECTED)
