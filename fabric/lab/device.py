@@ -16,7 +16,7 @@ class Reply:
 
     Attributes:
         text: standard output, lines ended by a newline. error: standard error, exec channels only.
-        exit_status: of an exec channel.
+        exit_status: of an exec channel; in a shell, not 0 for a refusal.
         ends_dialogue: the shell logs out after it.
     """
 

@@ -48,6 +48,9 @@ _AUTH_S: Final = 20.0
 _JOIN_S: Final = 5.0
 _RSA_BITS: Final = 2048
 _log = logging.getLogger(__name__)
+# paramiko calls every peer that vanishes an error; here that is what clients and faults do all the time
+_transport_log = _log.getChild("transport")
+_transport_log.setLevel(logging.CRITICAL)
 
 
 def new_host_keys() -> list[PKey]:
@@ -216,7 +219,7 @@ class SshFront:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else every exchange waits for a delayed ACK
         transport = _OrderlyTransport(connection)
         transport.auth_timeout = _AUTH_S
-        transport.set_log_channel(_log.name)  # a peer that vanishes is no news for whoever uses paramiko beside us
+        transport.set_log_channel(_transport_log.name)
         for key in self.host_keys:
             transport.add_server_key(key)
         with self._lock:

@@ -169,3 +169,11 @@ def test_two_shells_share_one_device(fronts: Fronts) -> None:
         one.send_config_set(["hostname other"])
         assert "hostname other" in two.send_command("show running-config | include hostname", expect_string=r"#")
         assert fronts["leaf1"].connections() == 2
+
+
+def test_refused_commit_is_no_commit_for_the_fault(fronts: Fronts) -> None:
+    fronts["leaf1"].add_fault(Fault(FaultKind.DROP_AFTER_COMMIT))
+    with connect(fronts) as session:
+        session.send_config_set(["hostname leaf1"], config_mode_command="configure session s", exit_config_mode=False)
+        assert "% Invalid input" in session.send_command("commit timer 99", expect_string=r"#")
+        assert session.is_alive()

@@ -142,6 +142,8 @@ def test_sftp_does_what_files_need(fronts: Fronts) -> None:
             file.write("one\n")
         with sftp.open("a", "a") as file:
             file.write("two\n")
+            file.chmod(0o640)
+        assert (sftp.stat("a").st_mode or 0) & 0o777 == 0o640
         with sftp.open("/home/admin/a") as file:
             assert file.read() == b"one\ntwo\n"
             assert file.stat().st_size == 8
@@ -152,6 +154,7 @@ def test_sftp_does_what_files_need(fronts: Fronts) -> None:
         sftp.mkdir("d")
         assert sorted(sftp.listdir(".")) == ["c", "d"]
         assert sftp.lstat("c").st_size == 8
+        sftp.utime("c", None)
         sftp.remove("c")
         with pytest.raises(FileNotFoundError):
             sftp.open("c")

@@ -81,11 +81,11 @@ class EosDialogue:
             return Reply()
         fault = self._device.faults.strike(FaultKind.REFUSE, command)
         if fault is not None:
-            return Reply(f"{fault.text or INVALID}\n")
+            return Reply(f"{fault.text or INVALID}\n", exit_status=1)
         try:
             return self._run(command)
         except Refusal as refusal:
-            return Reply(f"{refusal.text}\n")
+            return Reply(f"{refusal.text}\n", exit_status=1)
 
     def _mode(self) -> str:
         editing = self._editing

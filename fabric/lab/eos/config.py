@@ -14,6 +14,7 @@ from fabric.units import natural_key
 
 __all__ = ("Config", "Node")
 
+_AFTER: Final = 1  # a foreign line comes right after the known line above it, whenever that was typed
 _STEP: Final = "   "  # EOS indents by three spaces
 _BLOCK: Final = re.compile(
     r"comment|banner \S+"
@@ -139,7 +140,7 @@ class Config:
         context = "global" if parent is self.root else parent.context
         found = self._grammar.read(line, context) if context else Miss(0)
         if isinstance(found, Miss):
-            return [_foreign(parent, line, last.get(id(parent), (-1,)))]
+            return [_foreign(parent, line, (*last.get(id(parent), (-1,)), _AFTER))]
         nodes = [self.put(parent, entry) for entry in found]
         last[id(parent)] = self._order(found[-1])
         return [node for node in nodes if node is not None]

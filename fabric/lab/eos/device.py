@@ -113,7 +113,7 @@ class EosDevice:
         for line in command.splitlines():
             reply = shell.feed(line)
             texts.append(reply.text)
-            if "% " in reply.text:
+            if reply.exit_status:
                 return Reply("".join(texts), exit_status=1)
         return Reply("".join(texts))
 

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from fabric.clock import FakeClock
+from fabric.lab.eos import EosDevice
 from fabric.lab.eos.config import Config
 from fabric.lab.eos.grammar import grammar
 from fabric.lab.eos.template import Miss, expand_ints
+from fabric.lab.spec import DeviceSpec
 
 SAMPLES = (
     "amd_7388_dcqcn_example.cfg",
@@ -145,6 +148,16 @@ def test_later_line_of_the_same_setting_replaces_the_earlier() -> None:
 def test_foreign_lines_keep_place_order_and_repetition() -> None:
     text = "route-map A permit 10\n   match as 1\n   match as 1\nroute-map A permit 5\n   set x\n"
     assert flat(Config(text).text()) == flat(text)
+
+
+def test_foreign_line_keeps_its_place_when_the_line_above_it_goes_and_comes() -> None:
+    text = "hostname a\ninterface Ethernet1\n   qos trust cos\n   foreign\n   priority-flow-control on\n"
+    device = EosDevice(DeviceSpec("a", "eos", text), FakeClock())
+    before = device.config.text()
+    shell = device.dialogue("admin")
+    for line in ("enable", "configure", "interface Ethernet1", "default qos trust", "qos trust cos"):
+        shell.feed(line)
+    assert device.config.text() == before
 
 
 def test_line_that_the_grammar_refuses_is_kept_when_a_seed_has_it() -> None:
