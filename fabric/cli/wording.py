@@ -72,7 +72,7 @@ def _device_lines(one: DeviceResult, *, full: bool, planned: bool) -> Iterator[L
         told += f", {one.changes} changes" if one.changes else ""
     yield f"{one.device:12} {one.nos:6} {told}{' (interrupts traffic)' if one.disruptive else ''}", style
     if one.error:
-        yield f"    {one.error}", "red"
+        yield f"    {one.error}", "dim" if one.outcome is Outcome.COMMITTED else "red"
     if one.remedy:
         yield f"    → {one.remedy}", ""
     lines = one.diff.splitlines() if planned or one.error else []

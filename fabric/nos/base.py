@@ -93,7 +93,7 @@ class Nos(Protocol):
         ...
 
     def refusals(self, changes: Sequence[Change], running: Tree, context: RenderContext) -> tuple[str, ...]:
-        """Returns why the device will not take these changes in service, so that they need an install; () if it will."""
+        """Returns why the device will not take these changes in service, but by an install; () if it will."""
         ...
 
     def payload(self, changes: Sequence[Change], running: Tree) -> str:

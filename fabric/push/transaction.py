@@ -14,8 +14,9 @@ loses the device waits until that timer has run, comes back and looks. `look` co
 before: OK is "as before", INTENDED is "as we wanted it", FAILED is neither. If the timer has not done its work, we
 revert ourselves, once, and look again.
 
-When `confirm` got no answer, the timer decides what happened: once it has run out, a device that is as intended was
-confirmed (it only remains to save), and one that is as before was not.
+When `confirm` got no answer, it is sent once more on a fresh connection. If that gives no certainty either, the timer
+decides what happened: once it has run out, a device that is as intended was confirmed (it only remains to save), and
+one that is as before was not.
 
 Ends that are neither "as intended" nor "as before": ROLLBACK_FAILED (the device refuses its rollback, as SONiC's
 generic config updater may) and UNREACHABLE or UNSAVED (nobody can know until somebody reads the device).
@@ -77,6 +78,9 @@ class State(StrEnum):
     VERIFYING = "verifying"
     CONFIRMING = "confirming"
     SAVING = "saving"
+    RETURNING_TO_CONFIRM = "returning-to-confirm"
+    VERIFYING_AGAIN = "verifying-again"
+    CONFIRMING_AGAIN = "confirming-again"
     AWAITING_VERDICT = "awaiting-verdict"
     RETURNING_CONFIRMED = "returning-confirmed"
     LOOKING_CONFIRMED = "looking-confirmed"
@@ -166,9 +170,21 @@ TABLE: Final[Mapping[State, Row]] = MappingProxyType(
         S.COMMITTING: _row(A.COMMIT, S.RECONNECTING, S.REVERTING, S.WAITING),
         S.RECONNECTING: _row(A.REOPEN, S.VERIFYING, S.WAITING, S.WAITING),
         S.VERIFYING: _row(A.VERIFY, S.CONFIRMING, S.REVERTING, S.WAITING),
-        S.CONFIRMING: _row(A.CONFIRM, S.SAVING, S.REVERTING, S.AWAITING_VERDICT),
+        S.CONFIRMING: Row(
+            A.CONFIRM,
+            ok=S.SAVING,
+            failed=S.REVERTING,
+            refused=S.REVERTING,
+            lost=S.RETURNING_TO_CONFIRM,
+            timeout=S.AWAITING_VERDICT,
+        ),
         S.SAVING: _row(A.SAVE, S.COMMITTED, S.REVERTING_LATE, S.RETURNING_CONFIRMED),
-        # confirm got no answer: the timer says whether it arrived
+        # confirm got no answer: once more on a fresh connection, while the timer runs and the device is as intended.
+        # A second "no" says nothing: the first may have arrived.
+        S.RETURNING_TO_CONFIRM: _row(A.REOPEN, S.VERIFYING_AGAIN, S.AWAITING_VERDICT, S.AWAITING_VERDICT),
+        S.VERIFYING_AGAIN: _row(A.VERIFY, S.CONFIRMING_AGAIN, S.AWAITING_VERDICT, S.AWAITING_VERDICT),
+        S.CONFIRMING_AGAIN: _row(A.CONFIRM, S.SAVING, S.AWAITING_VERDICT, S.AWAITING_VERDICT),
+        # then the timer says whether it arrived
         S.AWAITING_VERDICT: _row(A.WAIT, S.RETURNING_CONFIRMED, S.RETURNING_CONFIRMED, S.RETURNING_CONFIRMED),
         S.RETURNING_CONFIRMED: _row(A.REOPEN, S.LOOKING_CONFIRMED, S.UNREACHABLE, S.UNREACHABLE),
         S.LOOKING_CONFIRMED: _row(A.LOOK, S.ROLLED_BACK, S.REVERTING_LATE, S.UNREACHABLE, intended=S.SAVING_LATE),

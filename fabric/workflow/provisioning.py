@@ -67,19 +67,21 @@ def job_of(change: DeviceChange, make_session: SessionFactory, text: str, *, red
     """
     nos = catalog.get(change.nos)
     disruptive = bool(change.changes.disruptive)
+    check_base = _compared(lambda found: base_drift(change, redo(found)))
+    drifted = check_base(text) if disruptive else ""  # then the payload may not fit, and the push refuses anyhow
     staged = StagedChange(
         transaction=f"fabricctl-{uuid.uuid4().hex[:8]}",
         payload=change.payload,
         rollback=change.rollback,
         disruptive=disruptive,
-        full_config=nos.apply(text, change.payload) if disruptive else "",
+        full_config=nos.apply(text, change.payload) if disruptive and not drifted else "",
     )
     return DeviceJob(
         device=change.device,
         nos=change.nos,
         make_session=make_session,
         change=staged,
-        check_base=_compared(lambda found: base_drift(change, redo(found))),
+        check_base=check_base,
         verify=_compared(lambda found: told(verify(found))),
         changes=len(change.changes.forward),
         diff=shown(change.changes.forward),

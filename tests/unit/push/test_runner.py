@@ -78,7 +78,7 @@ FAULTS = [
     ("commit", FaultKind.REBOOT, Outcome.ROLLED_BACK, BEFORE),
     # at the confirmation
     ("confirm", FaultKind.REJECTED, Outcome.ROLLED_BACK, BEFORE),
-    ("confirm", FaultKind.LOST_BEFORE, Outcome.ROLLED_BACK, BEFORE),
+    ("confirm", FaultKind.LOST_BEFORE, Outcome.COMMITTED, AFTER),  # sent once more
     ("confirm", FaultKind.LOST_AFTER, Outcome.COMMITTED, AFTER),
     ("confirm", FaultKind.REBOOT, Outcome.ROLLED_BACK, BEFORE),
     # at the saving
@@ -103,6 +103,15 @@ def test_a_fault_leaves_the_device_as_intended_or_as_before(
     assert it.device.staged == {}
     assert result.error
     assert list(unfinished(it.state_dir)) == []
+
+
+def test_a_confirmation_that_is_lost_twice_leaves_the_verdict_to_the_timer(tmp_path: Path) -> None:
+    it = bench(tmp_path, *(Fault("confirm", FaultKind.LOST_BEFORE, nth=n) for n in (1, 2)))
+
+    result = it.push()
+
+    assert result.outcome is Outcome.ROLLED_BACK
+    assert it.device.running == it.device.startup == BEFORE
 
 
 @pytest.mark.parametrize("verb", ["commit", "fetch", "confirm"])

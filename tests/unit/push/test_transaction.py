@@ -22,7 +22,10 @@ EXPECTED: dict[State, tuple[State, State, State, State, State, State | None]] = 
     S.COMMITTING: (S.RECONNECTING, S.REVERTING, S.REVERTING, S.WAITING, S.WAITING, None),
     S.RECONNECTING: (S.VERIFYING, S.WAITING, S.WAITING, S.WAITING, S.WAITING, None),
     S.VERIFYING: (S.CONFIRMING, S.REVERTING, S.REVERTING, S.WAITING, S.WAITING, None),
-    S.CONFIRMING: (S.SAVING, S.REVERTING, S.REVERTING, S.AWAITING_VERDICT, S.AWAITING_VERDICT, None),
+    S.CONFIRMING: (S.SAVING, S.REVERTING, S.REVERTING, S.RETURNING_TO_CONFIRM, S.AWAITING_VERDICT, None),
+    S.RETURNING_TO_CONFIRM: (S.VERIFYING_AGAIN, *(S.AWAITING_VERDICT,) * 4, None),
+    S.VERIFYING_AGAIN: (S.CONFIRMING_AGAIN, *(S.AWAITING_VERDICT,) * 4, None),
+    S.CONFIRMING_AGAIN: (S.SAVING, *(S.AWAITING_VERDICT,) * 4, None),
     S.SAVING: (
         S.COMMITTED,
         S.REVERTING_LATE,
@@ -155,7 +158,7 @@ def test_saving_comes_only_after_a_confirmation() -> None:
     saving = {state for state, row in TABLE.items() if row.action is Action.SAVE}
     before = {state for state in TABLE if _successors(state) & saving}
 
-    assert before == {State.CONFIRMING, State.LOOKING_CONFIRMED}
+    assert before == {State.CONFIRMING, State.CONFIRMING_AGAIN, State.LOOKING_CONFIRMED}
 
 
 def test_the_first_error_is_kept_and_later_ones_are_added() -> None:
