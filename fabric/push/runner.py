@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from fabric.clock import Clock
-from fabric.errors import ConnectError, FabricError, RollbackFailedError
+from fabric.errors import AuthError, ConnectError, FabricError, RollbackFailedError
 from fabric.observe import Event as Progress
 from fabric.observe import Observer
 from fabric.push.jobs import DeviceJob, PushOptions, never
@@ -17,7 +17,7 @@ from fabric.push.journal import Journal
 from fabric.push.lock import DeviceLock
 from fabric.push.session import DeviceSession
 from fabric.push.transaction import Action, Event, Kind, State, Transaction
-from fabric.push.words import hide_secrets, plain
+from fabric.push.words import plain, safe
 from fabric.state import DeviceResult, Outcome, StepRecord
 
 __all__ = ("refused", "run_job")
@@ -72,7 +72,7 @@ def run_job(
 
 
 def _event(error: FabricError) -> Event:
-    message, remedy = plain(hide_secrets(_said(error))), error.remedy
+    message, remedy = safe(_said(error)), error.remedy
     if isinstance(error, RollbackFailedError):
         return Event(Kind.REFUSED, message, remedy)
     if isinstance(error, ConnectError):
@@ -213,7 +213,7 @@ class _Run:
 
     def _stage(self) -> Event:
         words = self._session.stage(self._job.change)
-        self._diff = plain(hide_secrets(words), limit=200_000) or self._diff
+        self._diff = safe(words, limit=200_000) or self._diff
         return _OK
 
     def _decide(self) -> Event:
@@ -267,11 +267,13 @@ class _Run:
         settle_ns = self._clock.now_ns() + round(self._options.settle_s * 1e9)
         under_timer = self._deadline_ns - margin_ns > self._clock.now_ns()
         until_ns = min(self._deadline_ns - margin_ns, settle_ns) if under_timer else settle_ns
+        if self._job.change.disruptive:
+            self._clock.sleep_s(self._options.retry_s)  # a reload answers first and cuts connections a moment later
         while True:
             self._session.close()
             try:
                 self._session.open()
-            except ConnectError:
+            except (ConnectError, AuthError):  # its AAA servers may be out of reach for a while after a reload
                 if self._clock.now_ns() >= until_ns:
                     raise
                 self._clock.sleep_s(self._options.retry_s)

@@ -186,6 +186,25 @@ def test_reverting_after_the_confirmation_types_the_way_back_and_saves(session: 
     assert body(front.startup()) == body(before)
 
 
+def test_a_confirmation_that_got_no_answer_is_undone_like_one_that_arrived(lab: Serve) -> None:
+    front, how = lab(Fault(FaultKind.DROP_AFTER_COMMIT, "fabricctl-t1 commit", times=1))
+    before = front.running()
+    eos = EosSession(how, SPEC, clock=CLOCK)
+    eos.open()
+    eos.stage(CHANGE)
+    eos.commit(CHANGE, confirm_s=60)
+    with pytest.raises(ConnectError):
+        eos.confirm(CHANGE)
+    eos.open()
+    with pytest.raises(CommitTimeoutError):
+        eos.confirm(CHANGE)
+
+    eos.revert(CHANGE)
+
+    assert body(front.running()) == body(before)
+    eos.close()
+
+
 @pytest.mark.parametrize("rollback", ["", "qos map dscp 99 to traffic-class 1\n"])
 def test_a_way_back_that_the_device_refuses_is_a_failed_rollback(
     session: tuple[Front, EosSession], rollback: str

@@ -17,7 +17,7 @@ from fabric.nos.base import SessionSpec
 from fabric.push.session import StagedChange
 from fabric.push.sessions.netmiko_cli import NetmikoCli
 from fabric.push.sessions.target import ssh_target
-from fabric.push.words import plain, refused_control
+from fabric.push.words import refused_control, safe
 
 __all__ = ("EosSession",)
 
@@ -89,11 +89,11 @@ class EosSession:
         Raises:
             CommitTimeoutError: EOS has no such commit any more.
         """
-        self._confirmation = _Confirmation.SENT
+        before, self._confirmation = self._confirmation, _Confirmation.SENT
         try:
             self._say(f"configure session {_name(change)} commit", timeout_s=_SLOW_S)
         except CommandRejectedError as error:
-            self._confirmation = _Confirmation.NOT_SENT
+            self._confirmation = before  # one that got no answer may have arrived
             raise CommitTimeoutError(
                 "the commit could not be confirmed", where=self._device, found=error.found
             ) from error
@@ -181,7 +181,7 @@ class EosSession:
 
     def _rejected(self, line: str, output: str) -> CommandRejectedError:
         return CommandRejectedError(
-            f"the device refused the line {line.strip()!r}", where=self._device, found=plain(output, limit=500)
+            f"the device refused the line {line.strip()!r}", where=self._device, found=safe(output, limit=500)
         )
 
 

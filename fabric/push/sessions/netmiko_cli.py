@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 from fabric.clock import Clock
 from fabric.errors import AuthError, ConnectError
 from fabric.remote.ssh import (
+    CUT_OFF,
     NO_METHOD,
     SshTarget,
     changed_host_key,
@@ -54,6 +55,8 @@ def mapped_netmiko(target: SshTarget, doing: str) -> Iterator[None]:
     try:
         yield
     except NetmikoAuthenticationException as error:
+        if CUT_OFF in str(error.__context__):
+            raise _lost(target, doing, error.__context__ or error) from error
         raise login_refused(target) from error
     except NetmikoTimeoutException as error:
         below = error.__context__

@@ -22,7 +22,7 @@ from fabric.intent.access import DeviceAccess
 from fabric.nos.base import SessionSpec
 from fabric.push.session import StagedChange
 from fabric.push.sessions.target import ssh_target
-from fabric.push.words import hide_secrets, plain
+from fabric.push.words import safe
 from fabric.remote.ssh import ExecResult, SshClient
 
 __all__ = ("SonicSession", "refusal")
@@ -37,10 +37,10 @@ def refusal(result: ExecResult) -> str:
     """Returns the device's own reason in what a failed command printed: the updater's verdict if there is one."""
     text = f"{result.stdout}\n{result.stderr}"
     if found := _ILLEGAL.search(text):
-        return plain(found[0], limit=500)
+        return safe(found[0], limit=500)
     errors = _ERROR_LINE.findall(text)
     words = errors[-1] if errors else text.strip()[-500:]
-    return plain(hide_secrets(words), limit=500) or f"exit status {result.status}, no words"
+    return safe(words, limit=500) or f"exit status {result.status}, no words"
 
 
 class SonicSession:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.push.words import hide_secrets, plain, refused_control
+from fabric.push.words import hide_secrets, plain, refused_control, safe
 
 
 @given(st.text())
@@ -13,7 +13,7 @@ def test_plain_text_holds_nothing_that_moves_a_cursor(text: str) -> None:
 
 
 def test_plain_text_drops_terminal_sequences_and_keeps_lines() -> None:
-    assert plain("\x1b[2J% Invalid input\r\nat 'x'\x07\r\n") == "[2J% Invalid input\nat 'x'"
+    assert plain("\x1b[2J% Invalid input\r\nat 'x'\x07\r\n") == "% Invalid input\nat 'x'"
 
 
 def test_a_flood_is_cut_and_says_so() -> None:
@@ -30,6 +30,8 @@ def test_a_flood_is_cut_and_says_so() -> None:
         "   neighbor 10.0.0.1 password 7 canary",
         '"auth_key": "canary"',
         "radius-server host 10.0.0.9 key 7 canary",
+        '"snmp_password": "canary"',
+        "tacacs_passkey canary",
     ],
 )
 def test_what_follows_a_secret_word_is_hidden(line: str) -> None:
@@ -38,6 +40,10 @@ def test_what_follows_a_secret_word_is_hidden(line: str) -> None:
     assert "canary" not in hidden
     assert hidden.startswith("interface Ethernet1\n")
     assert hidden.endswith("\n   mtu 9214")
+
+
+def test_a_terminal_sequence_does_not_protect_a_secret() -> None:
+    assert safe("\x1b[31mpassword\x1b[0m canary \x1b]0;title\x07") == "password <hidden>"
 
 
 def test_lines_without_a_secret_word_stay() -> None:
