@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import paramiko
 
 __all__ = (
+    "CUT_OFF",
     "NO_METHOD",
     "ExecResult",
     "SshClient",
@@ -33,6 +34,9 @@ __all__ = (
     "probe_host_key",
     "unknown_host_key",
 )
+
+CUT_OFF: Final = "transport shut down or saw EOF"
+"""What paramiko says in an AuthenticationException when the peer was gone: auth_handler.py wait_for_response."""
 
 _CONNECT_S: Final = 10.0
 _AUTH_S: Final = 30.0  # RADIUS and TACACS+ servers behind a switch are slow
@@ -172,6 +176,8 @@ def mapped(target: SshTarget, doing: str) -> Iterator[None]:
     except paramiko.BadHostKeyException as error:
         raise changed_host_key(target, fingerprint(error.key), fingerprint(error.expected_key)) from error
     except paramiko.AuthenticationException as error:
+        if CUT_OFF in str(error):  # the connection went away during the login: nobody refused anything
+            raise _lost(target, doing, error) from error
         raise login_refused(target) from error
     except paramiko.SSHException as error:
         if NO_METHOD not in str(error):
