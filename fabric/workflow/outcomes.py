@@ -8,7 +8,7 @@ from fabric.errors import FabricError, Problem
 from fabric.plan.model import FabricPlan, Note
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status, worst
 from fabric.workflow.design import DeviceChange
-from fabric.workflow.provisioning import shown
+from fabric.workflow.difftext import shown
 from fabric.workflow.summary import Verdict
 
 __all__ = ("PushDocument", "gate_refusal", "notes_of", "preview", "unread", "verdict_of")
@@ -37,11 +37,12 @@ def verdict_of(
 
 
 def notes_of(plan: FabricPlan, devices: Sequence[DeviceChange] = ()) -> tuple[tuple[str, Note], ...]:
-    """Returns the notes of the plan, and one for each device whose device-wide changes are held back."""
+    """Returns the notes of the plan, and those on changes that are held back or interrupt traffic."""
     notes = [("", note) for note in plan.notes]
     notes += [(one.device, note) for one in plan.switches for note in one.notes]
     notes += [(one.host, note) for one in plan.hosts for note in one.notes]
     notes += [(one.device, _held_back(one)) for one in devices if one.changes.held_back]
+    notes += [(one.device, _disruptive(one)) for one in devices if one.changes.disruptive]
     return tuple(notes)
 
 
@@ -78,6 +79,11 @@ def gate_refusal(change: DeviceChange, findings: Sequence[Finding]) -> DeviceRes
         error=f"the compliance check failed ({', '.join(sorted(failed))}); no device was touched",
         remedy="Mend the findings and run again, or push all the same with --force.",
     )
+
+
+def _disruptive(change: DeviceChange) -> Note:
+    text = f"applying this interrupts traffic, and needs --disruptive: {'; '.join(change.changes.disruptive)}"
+    return Note(code="interrupts-traffic", text=text)
 
 
 def _held_back(change: DeviceChange) -> Note:

@@ -9,21 +9,20 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fabric.diff import Change, Op
+from fabric.diff import Change
 from fabric.errors import FabricError
 from fabric.intent import Fabric, SwitchRole
 from fabric.nos import catalog
 from fabric.push import DeviceJob, PushOptions, SessionFactory, StagedChange, push_all
 from fabric.state import DeviceResult
 from fabric.workflow.design import DeviceChange
+from fabric.workflow.difftext import shown, told
 from fabric.workflow.environment import Environment
 from fabric.workflow.request import Request
 
-__all__ = ("base_drift", "job_of", "push_in_waves", "shown", "told")
+__all__ = ("base_drift", "job_of", "push_in_waves")
 
 _WAVES: Final = (SwitchRole.SUPERSPINE, SwitchRole.SPINE, SwitchRole.LEAF)
-_SHOWN: Final = 3  # differences that one line of an error names
-_SIGNS: Final = {Op.ADD: "+", Op.REPLACE: "~", Op.REMOVE: "-"}
 
 Redo = Callable[[str], DeviceChange]
 Verify = Callable[[str], tuple[Change, ...]]
@@ -97,29 +96,6 @@ def base_drift(change: DeviceChange, now: DeviceChange) -> str:
     ours = set(change.changes.forward)
     other = [one for one in now.changes.forward if one not in ours]
     return f"the device has changed since the plan was made: {told(other)}" if other else "other paths have changed"
-
-
-def told(steps: Sequence[Change]) -> str:
-    """Returns the first few steps in one line, "" for none."""
-    lines = shown(steps[:_SHOWN]).splitlines()
-    more = len(steps) - len(lines)
-    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
-
-
-def shown(steps: Sequence[Change]) -> str:
-    """Returns one line a step: sign, path, values."""
-    return "\n".join(_line(one) for one in steps)
-
-
-def _line(step: Change) -> str:
-    path = " / ".join(step.path)
-    values = {
-        Op.ADD: [step.after],
-        Op.REMOVE: [step.before],
-        Op.REPLACE: [step.before, step.after],
-    }[step.op]
-    texts = [",".join(one) if isinstance(one, tuple) else one for one in values if one is not None]
-    return f"{_SIGNS[step.op]} {path}" + (f" = {' → '.join(texts)}" if texts else "")
 
 
 def _compared(compare: Callable[[str], str]) -> Callable[[str], str]:

@@ -12,7 +12,7 @@ from fabric.diff import Change, IntendedConfig, changes, future, matches, owned_
 from fabric.errors import DriftError
 from fabric.nos import RenderContext, catalog
 from fabric.workflow.design import DeviceChange
-from fabric.workflow.provisioning import told
+from fabric.workflow.difftext import told
 
 __all__ = ("reverse", "undone")
 

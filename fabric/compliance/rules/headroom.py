@@ -118,7 +118,7 @@ def _by_cable(subject: Subject, port: PortQos, planned: PortQos | None) -> Itera
         )
     elif told is UNKNOWN or told is None:
         yield undecided(
-            f"the device sizes the headroom by itself and shows neither bytes nor a length; the link has {real} m",
+            "the device sizes the headroom by itself, and shows neither bytes nor a cable length",
             "only a run under load can tell: see that no packet of the class is dropped on ingress",
             priority=priority,
         )

@@ -9,8 +9,9 @@ from fabric.qos import DeviceQos
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status, Where
 from fabric.tree import EMPTY
 from fabric.workflow.design import DeviceChange
+from fabric.workflow.difftext import shown, told
 from fabric.workflow.outcomes import gate_refusal, notes_of, preview, unread, verdict_of
-from fabric.workflow.provisioning import base_drift, shown, told
+from fabric.workflow.provisioning import base_drift
 from fabric.workflow.publishing import document_of, sentence
 from fabric.workflow.summary import Summary, Verdict
 
