@@ -1,5 +1,7 @@
 """Sessions without a device: who maps which error, who makes which session, what a refusal says."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -22,7 +24,7 @@ from fabric.push.sessions.memory import MemoryDevice, MemorySession
 from fabric.push.sessions.netmiko_cli import mapped_netmiko
 from fabric.push.sessions.sonic import SonicSession, refusal
 from fabric.registry import UnknownNameError
-from fabric.remote.ssh import ExecResult, SshTarget, fingerprint, mapped
+from fabric.remote.ssh import CUT_OFF, ExecResult, SshTarget, fingerprint, mapped
 from tests.unit.push.bench import AFTER, BEFORE, apply
 
 ILLEGAL = (
@@ -62,10 +64,22 @@ def netmiko_timeout(below: Exception) -> Exception:
         return error
 
 
+def netmiko_login(below: Exception) -> NetmikoAuthenticationException:
+    """Returns what netmiko raises while it handles `below`."""
+    try:
+        try:
+            raise below
+        except paramiko.AuthenticationException as error:
+            raise NetmikoAuthenticationException("Authentication to device failed.") from error
+    except NetmikoAuthenticationException as error:
+        return error
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
         (NetmikoAuthenticationException("no"), AuthError, "refused the login of anna"),
+        (netmiko_login(paramiko.AuthenticationException(CUT_OFF)), ConnectError, "connecting failed"),
         (netmiko_timeout(CHANGED), AuthError, "has CHANGED"),
         (netmiko_timeout(paramiko.SSHException("No authentication methods available")), AuthError, "nothing to log in"),
         (netmiko_timeout(ConnectionRefusedError(111, "Connection refused")), ConnectError, "Connection refused"),
@@ -103,6 +117,7 @@ def test_every_error_of_netmiko_becomes_ours_with_its_cause(
     [
         (CHANGED, AuthError, "has CHANGED"),
         (paramiko.AuthenticationException("no"), AuthError, "refused the login of anna"),
+        (paramiko.AuthenticationException(f"Authentication failed: {CUT_OFF}"), ConnectError, "connecting failed"),
         (paramiko.PasswordRequiredException("key"), AuthError, "refused the login"),
         (paramiko.SSHException("No authentication methods available"), AuthError, "nothing to log in"),
         (paramiko.SSHException("banner"), ConnectError, "banner"),
@@ -223,3 +238,11 @@ def test_a_device_in_memory_without_a_session_is_a_connect_error() -> None:
 def test_secrets_are_in_no_repr() -> None:
     assert "canary" not in f"{ACCESS!r} {TARGET!r}"
     assert issubclass(AuthError, FabricError)
+
+
+def test_importing_push_loads_no_ssh_library() -> None:
+    code = "import sys, fabric.push, fabric.remote.ssh; print({'paramiko', 'netmiko'} & set(sys.modules))"
+
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert found.stdout == "set()\n"
