@@ -93,7 +93,7 @@ class ParameterSet:
 
 SHIPPED: Final = ParameterSet(
     name="spectrum-shipped",
-    source="sonic-buildimage ACS-MSN2700 and ACS-MSN4700 pg_profile_lookup.ini; switches.md 5.2",
+    source="sonic-buildimage ACS-MSN2700 and ACS-MSN4700 pg_profile_lookup.ini",
     fixed_peer_response=True,
     whole_cells=False,
     share_by_bytes=False,
@@ -102,7 +102,7 @@ SHIPPED: Final = ParameterSet(
 )
 CURRENT: Final = ParameterSet(
     name="spectrum-current",
-    source="sonic-swss cfgmgr/buffer_headroom_mellanox.lua @e6b0c5b5d; switches.md 5.1",
+    source="sonic-swss cfgmgr/buffer_headroom_mellanox.lua @e6b0c5b5d",
     fixed_peer_response=False,
     whole_cells=True,
     share_by_bytes=True,
@@ -200,7 +200,7 @@ INTERFACE_DELAY_BITS: Final = {25_000: 6_144, 40_000: 24_576, 100_000: 122_880} 
 _GAP: Final = 20  # preamble, start of frame and inter-packet gap, each frame
 _PAUSE_FRAME: Final = 64
 _NS_PER_M: Final = 5
-_IEEE_SOURCE: Final = "IEEE 802.1Q-2018 annex N sum; switches.md 5.3"
+_IEEE_SOURCE: Final = "IEEE 802.1Q-2018 annex N sum"
 
 
 def ieee_sum(query: HeadroomQuery, *, cable_m: int, interface_delays: int = 1) -> Headroom:

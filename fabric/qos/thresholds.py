@@ -41,12 +41,12 @@ _BUILDIMAGE: Final = "sonic-net/sonic-buildimage@086b03bd buffers_defaults_t0.j2
 _POOLS: Final = {  # ingress_lossless_pool, and the threshold column of the same board's pg_profile_lookup.ini
     "spectrum1": DynamicPool(4_580_864, 0, f"{_BUILDIMAGE} ACS-MSN2700"),
     "spectrum2": DynamicPool(14_542_848, 0, f"{_BUILDIMAGE} ACS-MSN3700"),
-    "spectrum3": DynamicPool(26_451_968, 0, f"{_BUILDIMAGE} ACS-MSN4700; switches.md 5.4"),
+    "spectrum3": DynamicPool(26_451_968, 0, f"{_BUILDIMAGE} ACS-MSN4700"),
     "spectrum4": DynamicPool(67_737_959, 0, f"{_BUILDIMAGE} ACS-SN5600"),
     "tomahawk3": DynamicPool(66_394_076, -2, f"{_BUILDIMAGE} DellEMC-Z9332f-O32"),
     "tomahawk4": DynamicPool(113_620_296, 0, f"{_BUILDIMAGE} DellEMC-Z9664f-O64"),
     "tomahawk5": DynamicPool(162_539_680, 0, f"{_BUILDIMAGE} Dell-Z9864f-O64"),
-    "trident3": DynamicPool(32_732_160, 0, f"{_BUILDIMAGE} Arista-7050CX3-32S-C32; switches.md 5.4"),
+    "trident3": DynamicPool(32_732_160, 0, f"{_BUILDIMAGE} Arista-7050CX3-32S-C32"),
     "trident4": DynamicPool(82_138_128, 0, f"{_BUILDIMAGE} DellEMC-S5448f-C48O8"),
 }
 _BOARD_POOLS: Final = {

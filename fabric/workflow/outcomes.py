@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabric.errors import FabricError, Problem
+from fabric.intent import Fabric
 from fabric.plan.model import FabricPlan, Note
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status, worst
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.difftext import shown
 from fabric.workflow.summary import Verdict
 
-__all__ = ("PushDocument", "gate_refusal", "notes_of", "preview", "unread", "verdict_of")
+__all__ = ("PushDocument", "gate_refusal", "notes_of", "preview", "roles_of", "unread", "verdict_of")
 
 _BAD: Final = frozenset({Outcome.FAILED, Outcome.ROLLED_BACK, Outcome.ROLLBACK_FAILED, Outcome.UNCERTAIN})
 
@@ -56,6 +57,11 @@ def preview(change: DeviceChange) -> DeviceResult:
         diff=shown(change.changes.forward),
         disruptive=bool(change.changes.disruptive),
     )
+
+
+def roles_of(fabric: Fabric) -> dict[str, str]:
+    """Returns the role of each switch."""
+    return {switch.name: switch.role.value for switch in fabric.switches}
 
 
 def unread(plan: FabricPlan, errors: Mapping[str, FabricError]) -> tuple[DeviceResult, ...]:

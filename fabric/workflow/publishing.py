@@ -77,6 +77,7 @@ def _devices(summary: Summary) -> tuple[DeviceReport, ...]:
         DeviceReport(
             device=name,
             nos=results[name].nos if name in results else "",
+            role=summary.roles.get(name, ""),
             notes=tuple(note for device, note in summary.notes if device == name),
             diff=results[name].diff if name in results else "",
             result=results.get(name) if summary.verb in {"provision", "rollback"} else None,

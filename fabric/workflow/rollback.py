@@ -9,7 +9,7 @@ from fabric.push import DeviceJob, SessionFactory
 from fabric.state import Outcome
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.environment import Environment
-from fabric.workflow.outcomes import PushDocument, preview, unread, verdict_of
+from fabric.workflow.outcomes import PushDocument, preview, roles_of, unread, verdict_of
 from fabric.workflow.planning import PlanDocument, load_intent, read_devices
 from fabric.workflow.provisioning import job_of, push_in_waves
 from fabric.workflow.publishing import publish
@@ -70,6 +70,7 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
         devices=results,
         changed=any(one.outcome is Outcome.COMMITTED for one in results),
         lossless=plan.lossless,
+        roles=roles_of(loaded.fabric),
         run_folder=str(folder.path),
         timings=watch.timings,
     )

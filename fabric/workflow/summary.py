@@ -1,6 +1,7 @@
 """What a run came to. The same for the command line, Ansible and CI."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fabric.plan.model import Note
@@ -28,6 +29,7 @@ class Summary:
         findings: what the rules said, PASS included.
         notes: what a reader must know, by device ("" for the fabric).
         changed: whether any device differs, or differed, from the intent.
+        roles: device → leaf, spine, …, for those that are switches.
         run_folder: where the JSON of every stage lies, "" when none was written.
     """
 
@@ -39,5 +41,6 @@ class Summary:
     notes: tuple[tuple[str, Note], ...] = ()
     changed: bool = False
     lossless: bool = True
+    roles: Mapping[str, str] = field(default_factory=dict)
     run_folder: str = ""
     timings: tuple[Timing, ...] = ()

@@ -13,7 +13,7 @@ from fabric.push import DeviceJob, SessionFactory
 from fabric.state import DeviceResult, Finding, Outcome, Status, worst
 from fabric.workflow.design import DeviceChange, design, differences
 from fabric.workflow.environment import Environment
-from fabric.workflow.outcomes import PushDocument, gate_refusal, notes_of, preview, unread, verdict_of
+from fabric.workflow.outcomes import PushDocument, gate_refusal, notes_of, preview, roles_of, unread, verdict_of
 from fabric.workflow.planning import (
     PlanDocument,
     Planned,
@@ -65,6 +65,7 @@ def check(request: Request, environment: Environment, *, live: bool = False) -> 
             findings=findings,
             notes=notes,
             lossless=numbers.lossless,
+            roles=roles_of(loaded.fabric),
             run_folder=str(folder.path),
             timings=watch.timings,
         ),
@@ -95,6 +96,7 @@ def plan(request: Request, environment: Environment) -> tuple[Summary, PlanDocum
         notes=notes,
         changed=any(one.changes.forward for one in document.devices),
         lossless=document.plan.lossless,
+        roles=roles_of(planned.loaded.fabric),
         run_folder=str(folder.path),
         timings=watch.timings,
     )
@@ -132,6 +134,7 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
         notes=notes,
         changed=any(one.outcome is Outcome.COMMITTED for one in results),
         lossless=document.plan.lossless,
+        roles=roles_of(planned.loaded.fabric),
         run_folder=str(folder.path),
         timings=watch.timings,
     )
