@@ -40,6 +40,7 @@ CUT_OFF: Final = "transport shut down or saw EOF"
 
 _CONNECT_S: Final = 10.0
 _AUTH_S: Final = 30.0  # RADIUS and TACACS+ servers behind a switch are slow
+_LOST: Final = "the session was lost before the command ended"
 _CHUNK_BYTES: Final = 65536
 NO_METHOD: Final = "No authentication methods available"  # paramiko's words for: no password, key or agent
 _MAX_OUTPUT_BYTES: Final = 64 << 20  # a 100,000-line configuration is under 10 MB
@@ -223,6 +224,17 @@ def probe_host_key(target: SshTarget) -> str:
                 transport.close()
 
 
+def _request(channel: "paramiko.Channel", command: str) -> None:
+    import paramiko  # see mapped
+
+    try:
+        channel.exec_command(command)
+    except paramiko.SSHException as error:
+        if not channel.closed:
+            raise
+        raise EOFError(_LOST) from error  # closed while we waited for the answer to the request
+
+
 class SshClient:
     """One SSH connection. Not for several threads at once.
 
@@ -291,7 +303,7 @@ class SshClient:
         end_ns = self._clock.now_ns() + round(timeout_s * 1e9)
         with mapped(self._target, f"running {argv[0]}"):
             with self._transport().open_session(timeout=timeout_s) as channel:
-                channel.exec_command(shlex.join(argv))
+                _request(channel, shlex.join(argv))
                 if stdin:
                     channel.sendall(stdin)
                 channel.shutdown_write()
@@ -302,7 +314,7 @@ class SshClient:
                     raise TimeoutError(f"no exit status within {timeout_s:g} s")
                 status = channel.recv_exit_status()
             if status == -1:  # paramiko: the channel closed without a status
-                raise EOFError("the session was lost before the command ended")
+                raise EOFError(_LOST)
             return ExecResult(status, stdout, stderr)
 
     def _left_s(self, end_ns: int) -> float:

@@ -74,7 +74,7 @@ def served(tmp_path: Path) -> Iterator[SshTarget]:
         try:
             for _ in range(70):
                 channel.sendall(block)
-        except OSError:
+        except (OSError, EOFError, paramiko.SSHException):  # the client hung up
             return
 
     listening = socket.create_server(("127.0.0.1", 0))
