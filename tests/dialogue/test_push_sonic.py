@@ -175,6 +175,19 @@ def test_an_install_is_reverted_by_a_reload_that_may_cut_the_session(session: tu
     assert running(front) == SEED
 
 
+def test_a_reload_that_fails_is_told_in_the_words_of_the_journal(session: tuple[Front, SonicSession]) -> None:
+    front, sonic = session
+    broken = replace(INSTALL, full_config="{broken")
+    sonic.stage(broken)
+
+    with pytest.raises(CommandRejectedError, match="config reload -y -f") as caught:
+        sonic.commit(broken, confirm_s=60)
+
+    assert caught.value.found
+    assert "No entries" not in caught.value.found
+    assert running(front) == SEED
+
+
 def test_a_refused_rollback_is_told_apart_from_another_failure(lab: Serve) -> None:
     front, how = lab(
         Fault(FaultKind.REFUSE_REVERT, times=1), Fault(FaultKind.REFUSE_REVERT, times=1, text="the lock is held")

@@ -112,7 +112,7 @@ class SonicDevice:
 
     def is_commit(self, command: str) -> bool:
         """Returns whether the command makes a change take effect; arming a timer does not."""
-        return _COMMIT.search(command) is not None and "systemd-run" not in command
+        return _COMMIT.search(command) is not None and "--on-active" not in command
 
     def dialogue(self, user: str) -> "SonicDialogue":
         """Returns a new interactive shell."""
@@ -129,6 +129,8 @@ class SonicDevice:
             return config_command(self, process)
         if name == "show":
             return shows.show(self, process.argv[1:])
+        if name == "journalctl":
+            return self.units.journal(process.argv[1:])
         if name in {"systemd-run", "systemctl"}:
             return self._systemd(process)
         if name == "sonic-cfggen" and set(process.argv[1:]) == {"-d", "--print-data"}:

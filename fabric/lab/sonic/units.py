@@ -43,13 +43,17 @@ class Units:
         self._run = run
         self._units: dict[str, _Unit] = {}
         self._count = 0
+        self._journal: dict[str, str] = {}
 
     def start(self, arguments: Sequence[str]) -> Reply:
         """Returns the answer of `systemd-run` with these arguments."""
-        name, seconds, rest = "", -1.0, list(arguments)
+        name, seconds, wait, rest = "", -1.0, False, list(arguments)
         while rest and rest[0].startswith("-"):
             option, has_value, value = rest.pop(0).partition("=")
             if option in _NO_EFFECT:
+                continue
+            if option == "--wait":
+                wait = True
                 continue
             if not has_value:
                 if not rest:
@@ -63,9 +67,9 @@ class Units:
                     return Reply(error=f"Failed to parse timer value: {value}\n", exit_status=1)
             elif option not in _WITH_VALUE:
                 return Reply(error=f"systemd-run: unrecognized option '{option}'\n", exit_status=1)
-        return self._add(name, seconds, tuple(rest))
+        return self._add(name, seconds, tuple(rest), wait=wait)
 
-    def _add(self, name: str, seconds: float, argv: tuple[str, ...]) -> Reply:
+    def _add(self, name: str, seconds: float, argv: tuple[str, ...], *, wait: bool) -> Reply:
         if not argv:
             return Reply(error="Command line to execute required.\n", exit_status=1)
         self._count += 1
@@ -76,19 +80,31 @@ class Units:
         unit = _Unit(name, argv)
         self._units[name] = unit
         if seconds < 0:
-            self._elapse(unit)
+            status = self._elapse(unit)
+            if wait:  # collected: systemd-run(1), the exit status is that of the command
+                self._units.pop(name, None)
+                return Reply(exit_status=status)
             return Reply(error=f"Running as unit: {name}.service\n")
-        unit.alarm = self._alarms.after(seconds, lambda: self._elapse(unit))
+        unit.alarm = self._alarms.after(seconds, lambda: self._fire(unit))
         return Reply(error=f"Running timer as unit: {name}.timer\nWill run service as unit: {name}.service\n")
 
-    def _elapse(self, unit: _Unit) -> None:
+    def _fire(self, unit: _Unit) -> None:
+        self._elapse(unit)
+
+    def _elapse(self, unit: _Unit) -> int:
         unit.alarm = None
         reply = self._run(unit.argv)
-        unit.output = reply.text + reply.error
+        unit.output = self._journal[unit.name] = reply.text + reply.error
         if reply.exit_status:
             unit.has_failed = True
         else:
             self._units.pop(unit.name, None)
+        return reply.exit_status
+
+    def journal(self, arguments: Sequence[str]) -> Reply:
+        """Returns the answer of `journalctl … -u UNIT`: what the unit printed."""
+        name = arguments[-1] if list(arguments[-2:-1]) == ["-u"] else ""
+        return Reply(self._journal.get(name.removesuffix(".service"), "-- No entries --\n"))
 
     def control(self, arguments: Sequence[str]) -> Reply:
         """Returns the answer of `systemctl` with these arguments."""

@@ -112,7 +112,7 @@ class SonicSession:
             self._must(["sudo", "config", "apply-patch", self._path(change, "patch")])
             return
         with suppress(ConnectError):  # a reload restarts the network: the fresh connection will tell
-            self._must(["sudo", "config", "reload", "-y", "-f", self._path(change, "full")])
+            self._reload(change, "full")
 
     def confirm(self, change: StagedChange) -> None:
         """Stops the deadman's timer.
@@ -120,7 +120,7 @@ class SonicSession:
         Raises:
             CommitTimeoutError: it is not running any more.
         """
-        result = self._exec(["sudo", "systemctl", "stop", f"{_unit(change)}.timer"], timeout_s=_SHOW_S)
+        result = self._stop_deadman(change)
         if not result.ok:
             raise CommitTimeoutError(
                 "the deadman's timer was gone before the confirmation", where=self._device, found=refusal(result)
@@ -139,21 +139,21 @@ class SonicSession:
             RollbackFailedError: the updater refused: its field validators hold for a rollback too.
             CommandRejectedError: it failed otherwise; the deadman is still armed.
         """
-        try:
-            result = self._exec(["sudo", *self._way_back(change)])
-        except ConnectError:
-            if not change.disruptive:
-                raise
-            return  # the reload cut the session; who looks next will tell
+        if change.disruptive:
+            with suppress(ConnectError):  # the reload cut the session; who looks next will tell
+                self._reload(change, "before")
+                self._stop_deadman(change)
+            return
+        result = self._exec(["sudo", *self._way_back(change)])
         if not result.ok:
             kind = RollbackFailedError if _ILLEGAL.search(result.stdout + result.stderr) else CommandRejectedError
             raise kind("the device refused its rollback", where=self._device, found=refusal(result))
-        self._exec(["sudo", "systemctl", "stop", f"{_unit(change)}.timer"], timeout_s=_SHOW_S)
+        self._stop_deadman(change)
 
     def discard(self, change: StagedChange) -> None:
         """Removes our files, the checkpoint and, if it was armed, the deadman."""
         if self._armed:
-            self._exec(["sudo", "systemctl", "stop", f"{_unit(change)}.timer"], timeout_s=_SHOW_S)
+            self._stop_deadman(change)
         self._clean(change)
 
     def recovery(self, change: StagedChange) -> tuple[str, ...]:
@@ -172,6 +172,25 @@ class SonicSession:
         if change.disruptive:
             return ["config", "reload", "-y", "-f", self._path(change, "before")]
         return ["config", "rollback", _checkpoint(change)]
+
+    def _stop_deadman(self, change: StagedChange) -> ExecResult:
+        return self._exec(["sudo", "systemctl", "stop", f"{_unit(change)}.timer"], timeout_s=_SHOW_S)
+
+    def _reload(self, change: StagedChange, kind: str) -> None:
+        """Loads a whole configuration, in a unit of its own: a session that dies must not break it off.
+
+        Source: systemd-run(1): with --wait the exit status is that of the command; its output is in the journal.
+        """
+        unit = f"{_unit(change)}-{kind}"
+        command = ["config", "reload", "-y", "-f", self._path(change, kind)]
+        result = self._exec(["sudo", "systemd-run", "--wait", "--collect", "--quiet", f"--unit={unit}", *command])
+        if not result.ok:
+            journal = self._exec(["sudo", "journalctl", "--no-pager", "-o", "cat", "-u", unit], timeout_s=_SHOW_S)
+            raise CommandRejectedError(
+                f"the device refused {shlex.join(command)!r}",
+                where=self._device,
+                found=journal.stdout.strip() or refusal(result),
+            )
 
     def _clean(self, change: StagedChange) -> None:
         for kind in ("patch", "full", "before"):

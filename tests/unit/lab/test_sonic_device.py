@@ -307,6 +307,15 @@ def test_deadman_with_a_shell_restores_a_file_and_reloads() -> None:
     assert json.loads(one.device.startup()) == SEED
 
 
+def test_a_unit_that_was_waited_for_is_gone_and_its_words_are_in_the_journal() -> None:
+    one = Desk()
+    failed = one.run("sudo systemd-run --wait --collect --unit=now config reload -y -f /nowhere.json")
+    assert failed.exit_status
+    assert "/nowhere.json" in one.ok("sudo journalctl --no-pager -o cat -u now")
+    assert one.run("systemctl is-failed now.service").exit_status == 1
+    assert one.ok("sudo journalctl --no-pager -o cat -u other.service") == "-- No entries --\n"
+
+
 @pytest.mark.parametrize(
     ("command", "status"),
     [
@@ -318,6 +327,8 @@ def test_deadman_with_a_shell_restores_a_file_and_reloads() -> None:
         ("sudo systemd-run --unit", 1),
         ("sudo systemd-run -q --collect --on-active='1min 30s' true", 0),
         ("sudo systemd-run --unit=now true", 0),
+        ("sudo systemd-run --wait --collect --unit=now true", 0),
+        ("sudo systemd-run --wait --collect --unit=now config reload -y -f /nowhere.json", 2),
         ("sudo systemctl frob x", 1),
         ("sudo systemctl is-active -q x.timer", 3),
     ],
