@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fabric.cli.exits import Exit
-from fabric.workflow import Environment, demo_lab
+from fabric.workflow import Environment
+from fabric.workflow.demo import demo_lab
 
 FABRICCTL = [sys.executable, "-c", "from fabric.cli import main; main()"]
 

@@ -223,6 +223,7 @@ def provision(
     adopt: o.Adopt = False,
     disruptive: o.Disruptive = False,
     force: o.Force = False,
+    dry_run: o.DryRun = False,
     confirm_s: o.ConfirmS = 300,
     extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
@@ -240,6 +241,7 @@ def provision(
     \b
     fabricctl provision -i inventory/demo
     fabricctl provision plan.json              exactly what was reviewed
+    fabricctl provision plan.json --dry-run    the devices judge it, nothing is applied
     """
     from fabric.workflow import PlanDocument, read_document
     from fabric.workflow import provision as run_provision
@@ -258,6 +260,7 @@ def provision(
         adopt=adopt,
         disruptive=disruptive,
         force=force,
+        dry_run=dry_run,
         confirm_s=confirm_s,
         workers=workers,
     )

@@ -6,7 +6,8 @@ from pathlib import Path
 from fabric.cli.console import Printer
 from fabric.cli.exits import Exit
 from fabric.cli.wording import summary_lines
-from fabric.workflow import DemoLab, Environment, Step, demo_lab, demo_steps
+from fabric.workflow import Environment
+from fabric.workflow.demo import DemoLab, Step, demo_lab, demo_steps
 
 __all__ = ("run_demo",)
 

@@ -17,6 +17,7 @@ __all__ = (
     "AskVaultPass",
     "ConfirmS",
     "Disruptive",
+    "DryRun",
     "ExtraVars",
     "Force",
     "Full",
@@ -56,6 +57,7 @@ Adopt = Annotated[
     bool, typer.Option("--adopt", help="Change device-wide settings although ports outside the intent feel it.")
 ]
 Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that interrupt traffic.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Let each device judge its change, and apply nothing.")]
 Force = Annotated[bool, typer.Option("--force", help="Push although the compliance check failed.")]
 ConfirmS = Annotated[
     int, typer.Option("--confirm-s", min=10, max=86399, help="Seconds until an unconfirmed change goes back by itself.")

@@ -23,6 +23,7 @@ _STYLES: Final = {
 _VERDICTS: Final = {Verdict.OK: "bold green", Verdict.FINDINGS: "bold yellow", Verdict.FAILED: "bold red"}
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "~": "yellow"}
 _DIFF_LINES: Final = 12
+_LOOKING: Final = frozenset({"plan", "rehearse"})  # verbs that change nothing and show what would
 
 
 def summary_lines(summary: Summary, *, full: bool = False) -> Iterator[Line]:
@@ -33,11 +34,11 @@ def summary_lines(summary: Summary, *, full: bool = False) -> Iterator[Line]:
         full: whole diffs; else the first lines of each.
     """
     for one in summary.devices:
-        yield from _device_lines(one, full=full, planned=summary.verb == "plan")
+        yield from _device_lines(one, full=full, planned=summary.verb in _LOOKING)
     if summary.findings:
         yield "", ""
         yield from finding_lines(summary.findings)
-    yield from _note_lines(summary, every=summary.verb == "plan")
+    yield from _note_lines(summary, every=summary.verb in _LOOKING)
     yield "", ""
     told = " · ".join(f"{timing.stage} {timing.seconds:.2f} s" for timing in summary.timings)
     yield told, "dim"
@@ -105,10 +106,11 @@ def _note_lines(summary: Summary, *, every: bool) -> Iterator[Line]:
 def _said(summary: Summary) -> str:
     counts: dict[str, int] = {}
     for one in summary.devices:
-        name = "to change" if summary.verb == "plan" and one.changes else one.outcome.value
+        would_change = summary.verb in _LOOKING and one.outcome is Outcome.UNCHANGED and one.changes
+        name = "to change" if would_change else one.outcome.value
         counts[name] = counts.get(name, 0) + 1
     parts = [f"{count} {name}" for name, count in counts.items()]
-    if summary.verb in {"check", "plan"}:
+    if summary.verb in _LOOKING | {"check"}:
         parts.append("lossless by plan" if summary.lossless else "not lossless by plan")
     return f"{summary.verdict.value.upper()} — {', '.join(parts)}"
 

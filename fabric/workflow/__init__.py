@@ -1,7 +1,9 @@
-"""What users ask for, composed from the floors below. The command line, the playbooks and CI all call these."""
+"""What users ask for, composed from the floors below. The command line, the playbooks and CI all call these.
+
+`fabric.workflow.demo` is not here: it brings the lab and its SSH servers.
+"""
 
 from fabric.workflow.ansible import ansible_entry
-from fabric.workflow.demo import DemoLab, Step, demo_lab, demo_steps
 from fabric.workflow.doctor import Symptom, doctor
 from fabric.workflow.environment import Environment, SystemClock, default_state_dir
 from fabric.workflow.planning import PlanDocument
@@ -13,14 +15,12 @@ from fabric.workflow.summary import Summary, Verdict
 from fabric.workflow.verbs import check, plan, provision
 
 __all__ = (
-    "DemoLab",
     "Environment",
     "PlanDocument",
     "Rendered",
     "Request",
     "RunFolder",
     "Shown",
-    "Step",
     "Summary",
     "Symptom",
     "SystemClock",
@@ -28,8 +28,6 @@ __all__ = (
     "ansible_entry",
     "check",
     "default_state_dir",
-    "demo_lab",
-    "demo_steps",
     "doctor",
     "intent_and_plan",
     "plan",

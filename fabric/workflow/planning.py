@@ -181,7 +181,7 @@ def resume(saved: PlanDocument, request: Request, environment: Environment, watc
     loaded = load_intent(request, environment, watch)
     texts, unread = read_devices(loaded, saved.plan, request, environment, watch)
     gone = {device: FabricError(f"the plan could not read it: {why}") for device, why in saved.unread}
-    devices = tuple(one for one in saved.devices if one.device in texts)
+    devices = tuple(one for one in saved.devices if one.device in texts and one.device in loaded.selected)
     return Planned(replace(saved, devices=devices), loaded, texts, {**gone, **unread})
 
 

@@ -7,13 +7,14 @@ stops the run before any device is touched.
 import getpass
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fabric.diff import Change
 from fabric.errors import FabricError
 from fabric.intent import Fabric, SwitchRole
 from fabric.nos import catalog
-from fabric.push import DeviceJob, PushOptions, SessionFactory, StagedChange, push_all
+from fabric.push import DeviceJob, PushOptions, SessionFactory, StagedChange, push_all, rehearse_all
 from fabric.state import DeviceResult
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.difftext import shown, told
@@ -43,15 +44,29 @@ def push_in_waves(
     results: dict[str, DeviceResult] = {}
     for wave in _WAVES:
         batch = [job for job in jobs if role.get(job.device, SwitchRole.LEAF) is wave]
-        done = push_all(
-            batch,
-            options=options,
-            clock=environment.clock,
-            state_dir=environment.state_dir,
-            observer=environment.observer,
-        )
+        done = _rehearsed(batch, options, environment) if request.dry_run else _pushed(batch, options, environment)
         results.update({one.device: one for one in done})
     return tuple(results[job.device] for job in jobs)
+
+
+def _pushed(batch: Sequence[DeviceJob], options: PushOptions, environment: Environment) -> tuple[DeviceResult, ...]:
+    return push_all(
+        batch,
+        options=options,
+        clock=environment.clock,
+        state_dir=environment.state_dir,
+        observer=environment.observer,
+    )
+
+
+def _rehearsed(batch: Sequence[DeviceJob], options: PushOptions, environment: Environment) -> tuple[DeviceResult, ...]:
+    return rehearse_all(
+        [(job, catalog.get(job.nos).apply) for job in batch],
+        options=replace(options, allow_disruptive=True),  # nothing is applied
+        clock=environment.clock,
+        state_dir=environment.state_dir,
+        observer=environment.observer,
+    )
 
 
 def job_of(change: DeviceChange, make_session: SessionFactory, text: str, *, redo: Redo, verify: Verify) -> DeviceJob:
@@ -69,7 +84,7 @@ def job_of(change: DeviceChange, make_session: SessionFactory, text: str, *, red
     check_base = _compared(lambda found: base_drift(change, redo(found)))
     drifted = check_base(text) if disruptive else ""  # then the payload may not fit, and the push refuses anyhow
     staged = StagedChange(
-        transaction=f"fabricctl-{uuid.uuid4().hex[:8]}",
+        transaction=uuid.uuid4().hex[:8],
         payload=change.payload,
         rollback=change.rollback,
         disruptive=disruptive,

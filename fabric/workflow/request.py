@@ -25,6 +25,7 @@ class Request:
         adopt: change device-wide settings although ports outside the intent feel it.
         disruptive: changes that interrupt traffic may be applied.
         force: push although the compliance check failed.
+        dry_run: let each device judge its change by its own means, and apply nothing.
         confirm_s: seconds after which an unconfirmed change goes back by itself.
         workers: how many devices are worked on at once.
     """
@@ -37,5 +38,6 @@ class Request:
     adopt: bool = False
     disruptive: bool = False
     force: bool = False
+    dry_run: bool = False
     confirm_s: int = DEFAULT_CONFIRM_S
     workers: int = 8

@@ -106,13 +106,16 @@ def plan(request: Request, environment: Environment) -> tuple[Summary, PlanDocum
 def provision(request: Request, environment: Environment, *, saved: PlanDocument | None = None) -> Summary:
     """Returns how every device ended. With `saved`, applies exactly that plan or refuses, device by device.
 
+    A dry run is the same up to the last moment: the devices judge the change, and nothing is applied.
+
     Raises:
         IntentError, PlanError, UnsupportedFeatureError: the inventory or the plan is wrong; nothing was contacted.
     """
     watch = Stopwatch(environment.clock)
     planned = make(request, environment, watch) if saved is None else resume(saved, request, environment, watch)
     document = planned.document
-    folder = RunFolder.create(request.runs, "provision", environment.clock.unix_s())
+    verb = "rehearse" if request.dry_run else "provision"
+    folder = RunFolder.create(request.runs, verb, environment.clock.unix_s())
     folder.write("fabric", planned.loaded.fabric)
     folder.write("plan", document)
     findings = document.findings
@@ -121,12 +124,13 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
     else:
         with watch.stage("push"):
             pushed = _push(planned, request, environment, run=folder.path.name)
-        findings = _reread(planned, request, environment, watch) or findings
+        if not request.dry_run:
+            findings = _reread(planned, request, environment, watch) or findings
     results = (*pushed, *unread(document.plan, planned.errors))
     folder.write("push", PushDocument(results))
     notes = notes_of(document.plan, document.devices)
     summary = Summary(
-        verb="provision",
+        verb=verb,
         fabric=document.fabric,
         verdict=verdict_of(results, findings, notes),
         devices=results,

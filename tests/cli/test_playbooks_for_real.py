@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fabric.workflow import Environment, demo_lab
+from fabric.workflow import Environment
+from fabric.workflow.demo import demo_lab
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSIBLE = Path(sys.executable).with_name("ansible-playbook")

@@ -106,6 +106,18 @@ def test_refused_line_leaves_its_device_as_before_and_the_other_committed(site: 
     assert site.fronts["leaf2"].running() == before
 
 
+def test_dry_run_lets_the_devices_judge_and_applies_nothing(site: Site) -> None:
+    before = running(site)
+    summary = provision(replace(site.request, dry_run=True, disruptive=False), site.environment)
+    assert ends(summary) == {"leaf1": Outcome.UNCHANGED, "leaf2": Outcome.UNCHANGED}
+    assert all(one.changes and one.diff for one in summary.devices)
+
+    site.fronts["leaf2"].add_fault(Fault(FaultKind.REFUSE, match="random-detect ecn"))
+    refused = provision(replace(site.request, dry_run=True), site.environment)
+    assert ends(refused) == {"leaf1": Outcome.UNCHANGED, "leaf2": Outcome.FAILED}
+    assert running(site) == before
+
+
 def test_unadopted_device_wide_change_is_held_back_and_named(site: Site) -> None:
     request = replace(site.request, extra_vars={"fabric_adopt": False})
     summary, document = plan(request, site.environment)
