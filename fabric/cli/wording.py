@@ -66,11 +66,11 @@ def finding_lines(findings: Sequence[Finding]) -> Iterator[Line]:
 
 def _device_lines(one: DeviceResult, *, full: bool, planned: bool) -> Iterator[Line]:
     if planned and one.outcome is Outcome.UNCHANGED:
-        told = f"{one.changes} changes" if one.changes else "nothing to do"
+        told = _counted(one.changes) if one.changes else "nothing to do"
         style = "cyan" if one.changes else "dim"
     else:
         told, style = one.outcome.value, _STYLES[one.outcome]
-        told += f", {one.changes} changes" if one.changes else ""
+        told += f", {_counted(one.changes)}" if one.changes else ""
     yield f"{one.device:12} {one.nos:6} {told}{' (interrupts traffic)' if one.disruptive else ''}", style
     if one.error:
         yield f"    {one.error}", "dim" if one.outcome is Outcome.COMMITTED else "red"
@@ -113,6 +113,10 @@ def _said(summary: Summary) -> str:
     if summary.verb in _LOOKING | {"check"}:
         parts.append("lossless by plan" if summary.lossless else "not lossless by plan")
     return f"{summary.verdict.value.upper()} — {', '.join(parts)}"
+
+
+def _counted(changes: int) -> str:
+    return f"{changes} change{'' if changes == 1 else 's'}"
 
 
 def _few(names: Sequence[str], limit: int = 6) -> str:

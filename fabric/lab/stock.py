@@ -1,55 +1,40 @@
-"""Configurations of switches as they come: the seeds of the demo fabric, before anybody provisioned RoCE.
+"""Configurations of switches as they come: seeds of the demo fabric, of tests and of oracles.
 
 A SONiC switch after `config qos reload` (DSCP 26 in lossy TC 1, PFC on 3 and 4) and an EOS switch without QoS.
-Both carry things that are none of our business (users, routes, ports outside the intent), so that a run shows
+Both carry things that are none of our business (routes, time servers, ports outside the intent), so that a run shows
 that they stay. Knows neither renderers nor parsers.
 
 Source: sonic-buildimage files/build_templates/qos_config.j2 and buffers_config.j2 for what the SONiC template binds;
-pool and profile sizes are plausible, not of a HwSKU.
+sizes of pools and profiles are plausible, not of any HwSKU.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-__all__ = ("StockPort", "eos_config", "sonic_config")
+__all__ = ("StockPort", "eos_config", "sonic_config", "sonic_tables")
 
-_IDENTITY: Final = {str(index): str(index) for index in range(8)}
-_DSCP_EXCEPTIONS: Final = {"3": "3", "4": "4", "5": "2", "8": "0", "46": "5", "48": "6"}  # qos_config.j2, map AZURE
-_WRED_COLOURS: Final = ("green", "yellow", "red")
+Table: TypeAlias = dict[str, dict[str, str]]
+
+_DSCP_EXCEPTIONS: Final = {3: "3", 4: "4", 5: "2", 8: "0", 46: "5", 48: "6"}  # qos_config.j2, map AZURE
+_PLATFORMS: Final = {"ACS-MSN2700": "x86_64-mlnx_msn2700-r0", "ACS-MSN4700": "x86_64-mlnx_msn4700-r0"}
 
 
 @dataclass(frozen=True, slots=True)
 class StockPort:
-    """One port as the cabling plan has it.
+    """One front-panel port as the cabling plan has it.
 
     Attributes:
         cable_m: the length that the device was told, 5 where nobody measured.
+        mtu: as text; "" for none.
     """
 
     name: str
-    speed_mbps: int
-    mtu_bytes: int = 9100
+    speed_mbps: int = 100_000
     cable_m: int = 5
-
-
-def sonic_config(hostname: str, hwsku: str, ports: Sequence[StockPort], *, dynamic_buffers: bool = False) -> str:
-    """Returns a config_db.json of a SONiC switch with the stock QoS template on every port."""
-    names = [port.name for port in ports]
-    tables: dict[str, dict[str, object]] = {
-        "DEVICE_METADATA": {"localhost": _metadata(hostname, hwsku, dynamic=dynamic_buffers)},
-        "PORT": {port.name: _sonic_port(index, port) for index, port in enumerate(ports)},
-        "CABLE_LENGTH": {"AZURE": {port.name: f"{port.cable_m}m" for port in ports}},
-        "LOOPBACK_INTERFACE": {"Loopback0": {}, "Loopback0|192.0.2.1/32": {}},
-        "NTP_SERVER": {"192.0.2.123": {}},
-        "STATIC_ROUTE": {"default|198.51.100.0/24": {"nexthop": "192.0.2.254", "ifname": "", "distance": "0"}},
-        **_stock_maps(),
-        **_stock_buffers(names, ports, dynamic=dynamic_buffers),
-        "PORT_QOS_MAP": {"global": {"dscp_to_tc_map": "AZURE"}, **{name: _stock_binding() for name in names}},
-        "QUEUE": {f"{name}|{queue}": row for name in names for queue, row in _stock_queues().items()},
-    }
-    return json.dumps(tables, indent=4) + "\n"
+    lanes: int = 4
+    mtu: str = "9100"
 
 
 def eos_config(hostname: str, model: str, ports: Sequence[StockPort]) -> str:
@@ -83,104 +68,146 @@ def eos_config(hostname: str, model: str, ports: Sequence[StockPort]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _metadata(hostname: str, hwsku: str, *, dynamic: bool) -> dict[str, str]:
-    return {
-        "hostname": hostname,
-        "hwsku": hwsku,
-        "platform": "x86_64-lab-r0",
-        "type": "LeafRouter",
-        "mac": "02:00:5e:00:00:01",
-        "bgp_asn": "65001",
-        "buffer_model": "dynamic" if dynamic else "traditional",
+def sonic_config(ports: Sequence[StockPort], **options: object) -> str:
+    """Returns `sonic_tables` as `show runningconfiguration all` prints it."""
+    return json.dumps(sonic_tables(ports, **options), indent=4) + "\n"  # type: ignore[arg-type]
+
+
+def sonic_tables(
+    ports: Sequence[StockPort],
+    *,
+    hostname: str = "leaf1",
+    hwsku: str = "ACS-MSN4700",
+    dynamic: bool = False,
+    stock_qos: bool = True,
+    watchdog: bool = True,
+    cables_with_profile: Sequence[int] = (5, 40, 300),
+) -> dict[str, Table]:
+    """Returns a configuration that SONiC's YANG accepts.
+
+    Args:
+        ports: front-panel ports.
+        hostname: name of the device.
+        hwsku: decides the platform, and so whether it is a Mellanox.
+        dynamic: dynamic buffer model; else traditional, with the profiles that buffermgrd would have made.
+        stock_qos: as after `config qos reload`; else buffers only.
+        watchdog: as after `pfcwd start_default`.
+        cables_with_profile: lengths that have a lossless profile at each port's speed (traditional only).
+    """
+    out: dict[str, Table] = {
+        "DEVICE_METADATA": {
+            "localhost": {
+                "hostname": hostname,
+                "hwsku": hwsku,
+                "platform": _PLATFORMS.get(hwsku, "x86_64-dellemc_s5232f_c3538-r0"),
+                "type": "LeafRouter",
+                "mac": "02:00:5e:00:00:01",
+                "bgp_asn": "65001",
+                "buffer_model": "dynamic" if dynamic else "traditional",
+            }
+        },
+        "PORT": {port.name: _port_row(index, port) for index, port in enumerate(ports)},
+        "CABLE_LENGTH": {"AZURE": {port.name: f"{port.cable_m}m" for port in ports}},
+        "LOOPBACK_INTERFACE": {"Loopback0": {}, "Loopback0|192.0.2.1/32": {}},
+        "NTP_SERVER": {"192.0.2.123": {}},
+        "STATIC_ROUTE": {"default|198.51.100.0/24": {"nexthop": "192.0.2.254", "ifname": "", "distance": "0"}},
+        "DEFAULT_LOSSLESS_BUFFER_PARAMETER": {"AZURE": {"default_dynamic_th": "0"}},
+        "LOSSLESS_TRAFFIC_PATTERN": {"AZURE": {"mtu": "1024", "small_packet_percentage": "100"}},
     }
+    out |= _buffers(ports, dynamic=dynamic, cables=cables_with_profile, stock_qos=stock_qos)
+    if stock_qos:
+        out |= _stock_qos(ports, mellanox="mlnx" in out["DEVICE_METADATA"]["localhost"]["platform"])
+    if watchdog:
+        row = {"action": "drop", "detection_time": "200", "restoration_time": "200"}
+        out["PFC_WD"] = {"GLOBAL": {"POLL_INTERVAL": "200"}, **{port.name: dict(row) for port in ports}}
+    return out
 
 
-def _sonic_port(index: int, port: StockPort) -> dict[str, str]:
-    lanes = 8 if port.speed_mbps >= 400_000 else 4  # 400G over eight 50G lanes, IEEE 802.3bs
-    return {
-        "lanes": ",".join(str(index * 8 + lane) for lane in range(lanes)),
+def _port_row(index: int, port: StockPort) -> dict[str, str]:
+    first = index * port.lanes
+    row = {
+        "lanes": ",".join(str(lane) for lane in range(first, first + port.lanes)),
         "alias": f"etp{index + 1}",
         "index": str(index + 1),
         "speed": str(port.speed_mbps),
-        "mtu": str(port.mtu_bytes),
-        "fec": "rs",
-        "pfc_asym": "off",
         "admin_status": "up",
+        "fec": "rs",
     }
+    return row | ({"mtu": port.mtu} if port.mtu else {})
 
 
-def _stock_maps() -> dict[str, dict[str, object]]:
-    dscp = {str(code): _DSCP_EXCEPTIONS.get(str(code), "1") for code in range(64)}
-    wred: dict[str, str] = {"ecn": "ecn_all"}
-    for colour in _WRED_COLOURS:
-        wred[f"wred_{colour}_enable"] = "true"
-        wred[f"{colour}_min_threshold"] = "1048576"
-        wred[f"{colour}_max_threshold"] = "2097152"
-        wred[f"{colour}_drop_probability"] = "5"
+def _buffers(ports: Sequence[StockPort], *, dynamic: bool, cables: Sequence[int], stock_qos: bool) -> dict[str, Table]:
+    profiles: Table = {
+        "ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "3"},
+        "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "dynamic_th": "7"},
+        "egress_lossy_profile": {"pool": "egress_lossy_pool", "size": "1024", "dynamic_th": "0"},
+    }
+    groups: Table = {f"{port.name}|0": {"profile": "ingress_lossy_profile"} for port in ports}
+    if dynamic:
+        groups |= {f"{port.name}|3-4": {"profile": "NULL"} for port in ports}
+    else:
+        for speed in {port.speed_mbps for port in ports}:
+            for cable in cables:
+                profiles[f"pg_lossless_{speed}_{cable}m_profile"] = {
+                    "pool": "ingress_lossless_pool",
+                    "size": "19456",
+                    "xon": "19456",
+                    "xoff": str(30_000 + cable * speed // 2_000),
+                    "dynamic_th": "0",
+                }
+        bound = [port for port in ports if stock_qos and port.cable_m in cables]
+        groups |= {
+            f"{port.name}|3-4": {"profile": f"pg_lossless_{port.speed_mbps}_{port.cable_m}m_profile"} for port in bound
+        }
+    queues = (("0-2", "egress_lossy_profile"), ("3-4", "egress_lossless_profile"), ("5-6", "egress_lossy_profile"))
     return {
-        "DSCP_TO_TC_MAP": {"AZURE": dscp},
-        "TC_TO_QUEUE_MAP": {"AZURE": _IDENTITY},
-        "TC_TO_PRIORITY_GROUP_MAP": {"AZURE": {**dict.fromkeys("01256", "0"), "3": "3", "4": "4", "7": "7"}},
-        "MAP_PFC_PRIORITY_TO_QUEUE": {"AZURE": _IDENTITY},
-        "SCHEDULER": {
-            "scheduler.0": {"type": "DWRR", "weight": "14"},
-            "scheduler.1": {"type": "DWRR", "weight": "15"},
+        "BUFFER_POOL": {
+            "ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "46333952", "xoff": "6291456"},
+            "egress_lossy_pool": {"type": "egress", "mode": "dynamic", "size": "46333952"},
+            "egress_lossless_pool": {"type": "egress", "mode": "dynamic", "size": "60817392"},
         },
-        "WRED_PROFILE": {"AZURE_LOSSLESS": wred},
+        "BUFFER_PROFILE": profiles,
+        "BUFFER_PG": groups,
+        "BUFFER_QUEUE": {f"{port.name}|{key}": {"profile": name} for port in ports for key, name in queues},
     }
 
 
-def _stock_binding() -> dict[str, str]:
-    return {
+def _stock_qos(ports: Sequence[StockPort], *, mellanox: bool) -> dict[str, Table]:
+    identity = {str(index): str(index) for index in range(8)}
+    binding = {
         "dscp_to_tc_map": "AZURE",
         "tc_to_queue_map": "AZURE",
         "tc_to_pg_map": "AZURE",
         "pfc_to_queue_map": "AZURE",
+        **({"pfc_to_pg_map": "AZURE"} if mellanox else {}),
         "pfc_enable": "3,4",
         "pfcwd_sw_enable": "3,4",
     }
-
-
-def _stock_queues() -> dict[str, dict[str, str]]:
-    queues = {str(queue): {"scheduler": "scheduler.0"} for queue in (0, 1, 2, 5, 6)}
-    for queue in ("3", "4"):
-        queues[queue] = {"scheduler": "scheduler.1", "wred_profile": "AZURE_LOSSLESS"}
-    return queues
-
-
-def _stock_buffers(names: Sequence[str], ports: Sequence[StockPort], *, dynamic: bool) -> dict[str, dict[str, object]]:
-    profiles: dict[str, object] = {
-        "ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "3"},
-        "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "dynamic_th": "7"},
-        "egress_lossy_profile": {"pool": "egress_lossy_pool", "size": "9216", "dynamic_th": "7"},
+    curve = {
+        f"{colour}_{field}": value
+        for colour in ("green", "yellow", "red")
+        for field, value in (("min_threshold", "1048576"), ("max_threshold", "2097152"), ("drop_probability", "5"))
     }
-    lossless = {port.name: "NULL" for port in ports}
-    if not dynamic:  # what buffermgrd writes beside the template: one profile a speed and length
-        for port in ports:
-            lossless[port.name] = f"pg_lossless_{port.speed_mbps}_{port.cable_m}m_profile"
-            profiles[lossless[port.name]] = {
-                "pool": "ingress_lossless_pool",
-                "xon": "19456",
-                "xoff": "177632",
-                "size": "197088",
-                "dynamic_th": "0",
-            }
-    groups: dict[str, object] = {}
-    queues: dict[str, object] = {}
-    for name in names:
-        groups[f"{name}|0"] = {"profile": "ingress_lossy_profile"}
-        groups[f"{name}|3-4"] = {"profile": lossless[name]}
-        queues[f"{name}|0-2"] = {"profile": "egress_lossy_profile"}
-        queues[f"{name}|3-4"] = {"profile": "egress_lossless_profile"}
-        queues[f"{name}|5-6"] = {"profile": "egress_lossy_profile"}
-    size = {} if dynamic else {"size": "26451968"}
+    enabled = {f"wred_{colour}_enable": "true" for colour in ("green", "yellow", "red")}
+    queues: Table = {}
+    for port in ports:
+        for queue in (3, 4):
+            queues[f"{port.name}|{queue}"] = {"scheduler": "scheduler.1", "wred_profile": "AZURE_LOSSLESS"}
+        for queue in (0, 1, 2, 5, 6):
+            queues[f"{port.name}|{queue}"] = {"scheduler": "scheduler.0"}
     return {
-        "BUFFER_POOL": {
-            "ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", **size},
-            "egress_lossless_pool": {"type": "egress", "mode": "dynamic", "size": "60817392"},
-            "egress_lossy_pool": {"type": "egress", "mode": "dynamic", **size},
+        "DSCP_TO_TC_MAP": {"AZURE": {str(dscp): _DSCP_EXCEPTIONS.get(dscp, "1") for dscp in range(64)}},
+        "TC_TO_QUEUE_MAP": {"AZURE": dict(identity)},
+        "TC_TO_PRIORITY_GROUP_MAP": {
+            "AZURE": {str(tc): {3: "3", 4: "4", 7: "7"}.get(tc, "0") for tc in range(8)},
         },
-        "BUFFER_PROFILE": profiles,
-        "BUFFER_PG": groups,
-        "BUFFER_QUEUE": queues,
+        "MAP_PFC_PRIORITY_TO_QUEUE": {"AZURE": dict(identity)},
+        **({"PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": {"AZURE": {"3": "3", "4": "4"}}} if mellanox else {}),
+        "SCHEDULER": {
+            "scheduler.0": {"type": "DWRR", "weight": "14"},
+            "scheduler.1": {"type": "DWRR", "weight": "15"},
+        },
+        "WRED_PROFILE": {"AZURE_LOSSLESS": {"ecn": "ecn_all", **enabled, **curve}},
+        "PORT_QOS_MAP": {"global": {"dscp_to_tc_map": "AZURE"}, **{port.name: dict(binding) for port in ports}},
+        "QUEUE": queues,
     }

@@ -27,6 +27,7 @@ from fabric.workflow.verbs import check, plan, provision
 __all__ = ("DemoLab", "Step", "demo_lab", "demo_steps")
 
 _STUBBORN: Final = "leaf3"
+_UNWATCHED: Final = "leaf2"  # comes without PFC watchdog, which SONiC takes only by load and reload
 _REFUSED: Final = r"random-detect ecn .*1200"
 _CHANGE: Final = {"fabric_ecn_kmax": "1200KB"}
 _CONFIRM_S: Final = 60
@@ -168,7 +169,13 @@ def _spec(switch: Switch) -> DeviceSpec:
     ports = [*_ports(switch), *_foreign_ports(switch)]
     match switch.nos:
         case "sonic":
-            text = sonic_config(switch.name, switch.hwsku, ports, dynamic_buffers="spectrum" in switch.asic)
+            text = sonic_config(
+                ports,
+                hostname=switch.name,
+                hwsku=switch.hwsku,
+                dynamic="spectrum" in switch.asic,
+                watchdog=switch.name != _UNWATCHED,
+            )
             return DeviceSpec(switch.name, "sonic", text, hwsku=switch.hwsku)
         case "eos":
             text = eos_config(switch.name, switch.hwsku, ports)
@@ -178,7 +185,7 @@ def _spec(switch: Switch) -> DeviceSpec:
 
 
 def _ports(switch: Switch) -> Sequence[StockPort]:
-    return [StockPort(port.name, port.speed_mbps) for port in switch.ports]
+    return [StockPort(port.name, port.speed_mbps, lanes=port.lanes or 4) for port in switch.ports]
 
 
 def _foreign_ports(switch: Switch) -> Sequence[StockPort]:

@@ -76,7 +76,7 @@ def specs() -> list[DeviceSpec]:
     """Returns the two switches as they come, each with one port more than the intent names."""
     sonic = [StockPort(name, 100_000) for name in ("Ethernet0", "Ethernet8", "Ethernet16")]
     eos = [StockPort(name, 100_000) for name in ("Ethernet1/1", "Ethernet2/1", "Ethernet3/1")]
-    text = sonic_config("leaf1", "ACS-MSN4700", sonic, dynamic_buffers=True)
+    text = sonic_config(sonic, hostname="leaf1", hwsku="ACS-MSN4700", dynamic=True, watchdog=False)
     return [
         DeviceSpec("leaf1", "sonic", text, hwsku="ACS-MSN4700"),
         DeviceSpec("leaf2", "eos", eos_config("leaf2", "DCS-7050CX3-32S", eos)),
