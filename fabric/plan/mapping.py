@@ -3,7 +3,8 @@
 The closure: data DSCPs, the data class, its queue, its priority group and the PFC priority carry one number on
 every port. Notification packets (CNP) have a class of their own. All other DSCPs keep the network OS's default
 class where it has a default map, and otherwise fall into its default class; those that the default map puts into
-the data class go to the default class instead.
+the data class go to the default class instead. So do those of the OS's default class where the policy gives that class
+to CNPs: its queue is strict.
 """
 
 from collections.abc import Iterable
@@ -141,9 +142,23 @@ def _dscps(
         text = f"DSCP {numbers(unlisted)}: nobody listed them, and they stay in the lossless class {data}"
         ledger.note("unlisted-dscp-in-lossless-class", text)
     entries |= dict.fromkeys(policy.data_dscps, data)
+    _clear_strict_class(entries, cnp=cnp, default=default, cnps=cnps, stock=stock, ledger=ledger)
     planned = dscp_map(entries)
     others = [tc for tc in range(PRIORITY_COUNT) if tc not in (data, cnp, default) and dscps_of(planned, tc)]
     if others:
         text = f"traffic classes {numbers(others)} keep their DSCPs and the scheduling of {capabilities.nos}"
         ledger.note("classes-left-alone", text)
     return planned
+
+
+def _clear_strict_class(
+    entries: dict[int, int], *, cnp: int, default: int, cnps: frozenset[int], stock: DscpMap, ledger: Ledger
+) -> None:
+    """Moves what nobody listed out of the CNP class where that is the OS's default class.
+
+    A strict queue of best-effort traffic starves all others, CNPs among them.
+    """
+    crowd = [dscp for dscp, tc in entries.items() if tc == cnp and dscp not in cnps] if stock[0] == cnp else []
+    if crowd:
+        entries |= dict.fromkeys(crowd, default)
+        ledger.note("dscp-moved", f"DSCP {numbers(crowd)}: from the strict class {cnp} of CNPs to class {default}")

@@ -4,7 +4,8 @@ Everything that cannot be met is collected over the whole fabric before anything
 not as the intent has it (a rounded threshold, a clamped MTU, an unknown headroom) is a note of the plan.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from fabric.errors import UnsupportedFeatureError
@@ -54,8 +55,12 @@ def make_plan(fabric: Fabric, capabilities: Callable[[Switch], Capabilities]) ->
     ):
         ledgers.append(Ledger(name))
         hosts.append(plan_nics(name, role, nics, policy, peers, ledgers[-1]))
+    notes: list[Note] = []
+    for target in (one for one in fabric.targets if not one.managed):
+        ledgers.append(Ledger(target.name))
+        notes += _foreign_notes(target, peers, ledgers[-1])
     raise_problems(ledgers)
-    return FabricPlan(fabric.name, tuple(switches), tuple(hosts), _fabric_notes(fabric))
+    return FabricPlan(fabric.name, tuple(switches), tuple(hosts), tuple(notes))
 
 
 def _refuse_features(fabric: Fabric) -> None:
@@ -72,9 +77,14 @@ def _refuse_features(fabric: Fabric) -> None:
         )
 
 
-def _fabric_notes(fabric: Fabric) -> tuple[Note, ...]:
-    foreign = [target for target in fabric.targets if not target.managed]
-    return tuple(Note("unmanaged-target", _terms(target)) for target in foreign)
+def _foreign_notes(target: NvmeTarget, peers: Mapping[str, Peer], ledger: Ledger) -> list[Note]:
+    """Returns what must be set on a target that is not ours, and where its switches do not fit what it does."""
+    plan_nics(target.name, "target", target.nics, target.policy, peers, ledger)
+    blocking = [note for note in ledger.notes if note.blocks_lossless]
+    return [
+        Note("unmanaged-target", _terms(target)),
+        *(replace(note, text=f"{target.name}: {note.text}") for note in blocking),
+    ]
 
 
 def _terms(target: NvmeTarget) -> str:

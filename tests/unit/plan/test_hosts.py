@@ -1,5 +1,6 @@
 """Host plans: numbers of each NIC, and agreement with the switch."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,3 +147,15 @@ def test_managed_targets_are_planned_and_others_are_told_about() -> None:
         "array1 is not managed: whoever does must mark DSCP 26, pause priority 3 and send CNPs with DSCP 48"
     )
     assert planned.lossless
+
+
+def test_unmanaged_target_that_marks_otherwise_than_its_switch_blocks_lossless() -> None:
+    policy = RocePolicy(data_dscps=(24,), data_priority=4, ets=(EtsShare(0, 50), EtsShare(4, 50)))
+    array = NvmeTarget("array1", (replace(nic(), netdev="eth0"),), managed=False, policy=policy)
+    planned = plan(Fabric("test", (switch(),), targets=(array,)))
+    assert [note.text for note in planned.notes if note.blocks_lossless] == [
+        "array1: eth0 marks DSCP 24, and leaf1 takes only DSCP 26 for RoCE data",
+        "array1: eth0 pauses priority 4, and leaf1 priority 3",
+    ]
+    assert planned.hosts == ()
+    assert not planned.lossless

@@ -105,3 +105,12 @@ def test_network_os_without_lossless_priorities_is_refused() -> None:
 @pytest.mark.parametrize(("values", "text"), [((), ""), ((5,), "5"), ((1, 2, 3, 7, 9, 10), "1-3, 7, 9-10")])
 def test_numbers_are_written_as_runs(values: tuple[int, ...], text: str) -> None:
     assert numbers(values) == text
+
+
+def test_best_effort_leaves_the_strict_class_when_the_policy_gives_cnps_the_default_class() -> None:
+    planned = plan_one(eos(policy=RocePolicy(cnp_priority=1)))
+    port = planned.qos.ports[0]
+    assert isinstance(port.dscp_to_tc, tuple)
+    assert dscps_of(port.dscp_to_tc, 1) == (48,)
+    assert set(dscps_of(port.dscp_to_tc, 0)) == {*range(16), 24, 25, *range(27, 32)}
+    assert "DSCP 0-7: from the strict class 1 of CNPs to class 0" in [n.text for n in notes(planned, "dscp-moved")]
