@@ -1,13 +1,13 @@
 """From a raw inventory to a `Fabric`: reads the doors, connects the cables, checks, and fills in what follows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from fabric.intent import checks
 from fabric.intent.access import DeviceAccess
-from fabric.intent.cabling import ROLE_OF_PEER, Cable, Ends, connect
+from fabric.intent.cabling import ROLE_OF_PEER, Cable, Cabling, Ends, connect
 from fabric.intent.devices import HOSTS, SWITCHES, TARGETS, Device, read_devices, read_fabric
 from fabric.intent.doors import AccessDoor, NicsDoor, PortsDoor, SubsystemDoor, SwitchDoor
 from fabric.intent.flaws import Flaw, Spot, shown
@@ -28,7 +28,7 @@ from fabric.intent.model import (
     SwitchRole,
 )
 from fabric.intent.policy import make_policy
-from fabric.intent.ports import NicDraft, PortDraft, draft_nics, draft_ports
+from fabric.intent.ports import NicDraft, PortDraft, draft_nics, draft_ports, named
 from fabric.intent.reading import Reading
 from fabric.registry import nearest
 from fabric.remote.ansible import RawInventory
@@ -59,7 +59,7 @@ def build(inventory: RawInventory, known_nos: Iterable[str] = ()) -> Built:
     wide, owner, wide_flaws = read_fabric(inventory, list(devices))
     builder = _Builder(devices, frozenset(known_nos), are_links_known="links" not in wide.failed)
     flaws += wide_flaws
-    fabric = builder.fabric(wide.door.name, *connect(wide.door.links, builder.ends(), owner))
+    fabric = builder.fabric(wide.door.name, connect(wide.door.links, builder.ends(), owner))
     access = {name: _access(name, device.access.door) for name, device in devices.items()}
     return Built(fabric, access, (*flaws, *builder.flaws))
 
@@ -82,6 +82,8 @@ class _Builder:
         }
         self._nics = {name: self._draft_nics(device) for name, device in (*self._of(HOSTS), *self._of(TARGETS))}
         self._peers: dict[Endpoint, tuple[Endpoint, Cable]] = {}
+        self._named: frozenset[Endpoint] = frozenset()
+        self._without_role: dict[tuple[str, int], list[str]] = {}
 
     def _of(self, kind: str) -> list[tuple[str, Device]]:
         found = ((name, device) for name, device in self._devices.items() if device.kind == kind)
@@ -115,20 +117,22 @@ class _Builder:
                 ports[name] = {port: draft.profile for port, draft in drafts.items()}
         return Ends({name: device.kind for name, device in self._devices.items()}, ports)
 
-    def fabric(self, name: str, cables: list[Cable], flaws: list[Flaw]) -> Fabric:
+    def fabric(self, name: str, cabling: Cabling) -> Fabric:
         """Returns the fabric with these cables."""
-        self.flaws += flaws
-        for cable in cables:
+        self.flaws += cabling.flaws
+        self._named = cabling.named
+        for cable in cabling.cables:
             self._peers[cable.a] = (cable.b, cable)
             self._peers[cable.b] = (cable.a, cable)
         self._check_storage()
         switches = tuple(self._switch(device) for _, device in self._of(SWITCHES))
+        self.flaws += self._role_flaws()
         return Fabric(
             name=name,
             switches=switches,
             hosts=tuple(self._host(device) for _, device in self._of(HOSTS)),
             targets=tuple(self._target(device) for _, device in self._of(TARGETS)),
-            links=self._links(cables, switches),
+            links=self._links(cabling.cables, switches),
         )
 
     def _check_storage(self) -> None:
@@ -165,7 +169,8 @@ class _Builder:
     def _check_identity(self, device: Device, door: SwitchDoor) -> None:
         for field, value in (("nos", door.nos), ("role", door.role), ("ports", door.ports)):
             if not value and field not in device.failed:
-                self.flaws.append(Flaw(f"a switch needs fabric_{field}, and it is not set", Spot(device.name)))
+                spot = Spot(device.name, f"fabric_{field}")
+                self.flaws.append(Flaw(f"a switch needs fabric_{field}, and it is not set", spot))
         if door.nos is not None and self._known_nos and door.nos not in self._known_nos:
             close = nearest(door.nos, self._known_nos)
             self.flaws.append(
@@ -203,11 +208,18 @@ class _Builder:
             return PortRole(draft.profile.role)
         if peer is not None:
             return ROLE_OF_PEER[self._devices[peer.device].kind]
-        if self._are_links_known:
-            what = "a port without a cable needs a role"
-            expected = "role: host, target, fabric or peer-link"
-            self.flaws.append(Flaw(what, Spot(device, "fabric_ports", (draft.index,)), draft.name, expected))
+        if self._are_links_known and Endpoint(device, draft.name) not in self._named:
+            self._without_role.setdefault((device, draft.index), []).append(draft.name)
         return PortRole.FABRIC
+
+    def _role_flaws(self) -> Iterator[Flaw]:
+        for (device, index), names in self._without_role.items():
+            yield Flaw(
+                "a port without a cable needs a role",
+                Spot(device, "fabric_ports", (index,)),
+                named(names),
+                "role: host, target, fabric or peer-link",
+            )
 
     def _host_nics(self, name: str, host_mtu: int | None) -> tuple[HostNic, ...]:
         return tuple(

@@ -11,7 +11,7 @@ from fabric.intent.model import Endpoint, PortRole
 from fabric.registry import nearest
 from fabric.units import format_speed
 
-__all__ = ("Cable", "Ends", "connect")
+__all__ = ("Cable", "Cabling", "Ends", "connect")
 
 _VARIABLE: Final = "fabric_links"
 ROLE_OF_PEER: Final = {SWITCHES: PortRole.FABRIC, HOSTS: PortRole.HOST, TARGETS: PortRole.TARGET}
@@ -44,7 +44,21 @@ class Ends:
         return self.ports[end.device][end.port].speed
 
 
-def connect(links: Sequence[LinkDoor], ends: Ends, owner: str) -> tuple[list[Cable], list[Flaw]]:
+@dataclass(frozen=True, slots=True)
+class Cabling:
+    """What `fabric_links` comes to.
+
+    Attributes:
+        cables: those whose two ends exist and are free.
+        named: every end that some entry names: one that got no cable has its flaw there, and needs no second one.
+    """
+
+    cables: list[Cable]
+    flaws: list[Flaw]
+    named: frozenset[Endpoint] = frozenset()
+
+
+def connect(links: Sequence[LinkDoor], ends: Ends, owner: str) -> Cabling:
     """Returns the cables, and what is wrong with them.
 
     Args:
@@ -67,7 +81,8 @@ def connect(links: Sequence[LinkDoor], ends: Ends, owner: str) -> tuple[list[Cab
                 cables.append(Cable(a, b, door, index))
                 _agree(Cable(a, b, door, index), ends, complaints)
         flaws += complaints.flaws()
-    return cables, flaws
+    named = frozenset(Endpoint(*end) for door in links for end in (*door.a, *door.b))
+    return Cabling(cables, flaws, named)
 
 
 class _Complaints:

@@ -50,7 +50,7 @@ DEVICE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # a hostnam
 PORT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9/:._-]{0,62}")
 NETDEV_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,14}")  # IFNAMSIZ 16, linux/if.h
 # NVM Express Base Specification 2.0, section 4.5: nqn.yyyy-mm.reverse-domain:text, at most 223 bytes
-NQN: Final = re.compile(r"nqn\.\d{4}-(0[1-9]|1[0-2])\.[A-Za-z0-9][A-Za-z0-9.-]*(:[A-Za-z0-9._:/+=@-]+)?")
+NQN: Final = re.compile(r"nqn\.[0-9]{4}-(0[1-9]|1[0-2])\.[A-Za-z0-9][A-Za-z0-9.-]*(:[A-Za-z0-9._:/+=@-]+)?")
 NQN_LENGTH: Final = 223
 TEXT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()+:/-]{0,62}")
 WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
@@ -63,7 +63,7 @@ SPEEDS: Final = frozenset({1_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_0
 LONGEST_CABLE_M: Final = 40_000  # 400GBASE-ER8; PFC gives up far earlier
 SMALLEST_MTU, LARGEST_MTU = 1280, 9600  # RFC 8200 section 5; no switch of switches.md takes more
 
-_BYTES: Final = re.compile(r"(\d+)\s*(B|KB|MB|KiB|MiB)?", re.IGNORECASE)
+_BYTES: Final = re.compile(r"([0-9]+)\s*(B|KB|MB|KiB|MiB)?", re.IGNORECASE | re.ASCII)
 _BYTE_UNITS: Final = {"b": 1, "kb": 1000, "mb": 1_000_000, "kib": 1024, "mib": 1_048_576}
 _TRUE: Final = frozenset({"true", "yes", "on"})
 _FALSE: Final = frozenset({"false", "no", "off"})

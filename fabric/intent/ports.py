@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fabric.intent.doors import LagDoor, NicsDoor, PortsDoor, SwitchDoor
 from fabric.intent.flaws import Flaw, Spot
 
-__all__ = ("NicDraft", "PortDraft", "draft_nics", "draft_ports")
+__all__ = ("NicDraft", "PortDraft", "draft_nics", "draft_ports", "named")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def draft_ports(door: SwitchDoor) -> tuple[dict[str, PortDraft], tuple[Flaw, ...
             )
         if twice:
             spot = Spot(variable="fabric_ports", path=(index, "ports"))
-            flaws.append(Flaw("a port may stand in one profile, once", spot, found=_list(twice)))
+            flaws.append(Flaw("a port may stand in one profile, once", spot, found=named(twice)))
     flaws += _lag_flaws(door, ports)
     return ports, tuple(flaws)
 
@@ -84,7 +84,7 @@ def _lag_members(door: SwitchDoor, flaws: list[Flaw]) -> dict[str, tuple[str, La
         names |= set(lag.name)
         if twice:
             spot = Spot(variable="fabric_lags", path=(index, "name"))
-            flaws.append(Flaw("a port channel may stand here once", spot, _list(twice)))
+            flaws.append(Flaw("a port channel may stand here once", spot, named(twice)))
         share, rest = divmod(len(lag.members), len(lag.name))
         spot = Spot(variable="fabric_lags", path=(index, "members"))
         if rest or not share:
@@ -97,7 +97,7 @@ def _lag_members(door: SwitchDoor, flaws: list[Flaw]) -> dict[str, tuple[str, La
                 twice.append(member)
             members[member] = (lag.name[position // share], lag)
         if twice:
-            flaws.append(Flaw("a port may be a member of one port channel, once", spot, _list(twice)))
+            flaws.append(Flaw("a port may be a member of one port channel, once", spot, named(twice)))
     return members
 
 
@@ -106,7 +106,7 @@ def _lag_flaws(door: SwitchDoor, ports: dict[str, PortDraft]) -> Iterator[Flaw]:
         spot = Spot(variable="fabric_lags", path=(index, "members"))
         unknown = [member for member in lag.members if member not in ports]
         if unknown:
-            yield Flaw("a member is no port of fabric_ports", spot, found=_list(unknown))
+            yield Flaw("a member is no port of fabric_ports", spot, found=named(unknown))
         speeds = {ports[member].profile.speed for member in lag.members if member in ports}
         if len(speeds) > 1:
             found = ", ".join(f"{speed // 1000}G" for speed in sorted(speeds))
@@ -127,13 +127,14 @@ def draft_nics(nics: Sequence[NicsDoor]) -> tuple[dict[str, NicDraft], tuple[Fla
         twice = [name for name in profile.netdev if name in drafts]
         if twice:
             spot = Spot(variable="fabric_nics", path=(index, "netdev"))
-            flaws.append(Flaw("a network device may stand here once", spot, found=_list(twice)))
+            flaws.append(Flaw("a network device may stand here once", spot, found=named(twice)))
         for position, name in enumerate(profile.netdev):
             own = tuple(addresses[position] for addresses in profile.addresses if len(addresses) == count)
             drafts[name] = NicDraft(name, index, profile, own)
     return drafts, tuple(flaws)
 
 
-def _list(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Returns the first three names, and how many more there are."""
     more = len(names) - 3
     return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")

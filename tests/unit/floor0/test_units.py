@@ -38,3 +38,12 @@ def test_natural_order_counts() -> None:
         "leaf2",
         "leaf10",
     ]
+
+
+def test_digits_of_other_scripts_are_text() -> None:
+    for text in ("\uff11\uff10\uff10G", "\u0661m"):
+        with pytest.raises(ValueError, match="no speed"):
+            parse_speed(text)
+        with pytest.raises(ValueError, match="no cable length"):
+            parse_cable(text)
+    assert natural_key("Ethernet1\u00b2") == ((1, "Ethernet"), (0, 1), (1, "\u00b2"))

@@ -365,3 +365,39 @@ def test_a_flaw_of_the_whole_fabric_names_no_device() -> None:
     problems = to_problems(build(inventory).flaws, inventory, Places((), inventory.hosts), FABRIC_WIDE)
 
     assert [problem.device for problem in problems if problem.field.startswith("fabric_links")] == [""]
+
+
+def test_a_port_that_could_not_be_read_is_the_only_complaint_about_its_cables() -> None:
+    devices = small()
+    spine: dict[str, Json] = {
+        "fabric_nos": "eos",
+        "fabric_role": "spine",
+        "fabric_ports": [{"ports": "Ethernet[1:2]", "speed": "100G"}],
+    }
+    devices["spine1"] = ("switches", spine)
+    cable: Json = {"a": "leaf1:Ethernet[3:4]", "b": "spine1:Ethernet[1:2]"}
+    for _, variables in devices.values():
+        variables["fabric_links"] = [*_links({"a": "leaf1:Ethernet1", "b": "gpu1:ens1"}), cable]
+    devices["leaf1"][1]["fabric_ports"] = [{"ports": "Ethernet[1:4]", "speed": "56G"}]
+
+    (found,) = complaints(raw(devices))
+
+    assert "no Ethernet port has this speed" in found
+
+
+def test_ports_without_a_role_are_one_complaint() -> None:
+    devices = small()
+    devices["leaf1"][1]["fabric_ports"] = [PORT, {"ports": "Ethernet[2:9]", "speed": "100G"}]
+
+    (found,) = complaints(raw(devices))
+
+    assert "needs a role (found Ethernet3, Ethernet4, Ethernet5 and 4 more, expected" in found
+
+
+def test_a_variable_of_a_switch_that_is_set_to_nothing_has_its_place() -> None:
+    devices = small()
+    devices["leaf1"][1]["fabric_nos"] = None
+
+    (found,) = complaints(raw(devices))
+
+    assert found.startswith("host leaf1, variable fabric_nos: leaf1: fabric_nos: a switch needs fabric_nos")

@@ -22,6 +22,7 @@ SWITCH_CASES: tuple[tuple[str, Json], ...] = (
     ("fabric_ecn_enabled", "sometimes"),
     ("fabric_ecn_kmin", "150 kbit"),
     ("fabric_ecn_kmin", False),
+    ("fabric_ecn_kmin", "\u0661\u0665\u0660KB"),  # Arabic-Indic digits, which int() takes
     ("fabric_ecn_overrides", {"speed": "100G"}),
     ("fabric_ecn_overrides", [{"kmin": 1, "kmax": 2, "pmax_percent": 1}]),
     ("fabric_ecn_overrides", [{"kmin": 1}]),
@@ -45,6 +46,8 @@ SWITCH_CASES: tuple[tuple[str, Json], ...] = (
     ("fabric_ports", [{**PORTS, "ports": None}]),
     ("fabric_ports", [{**PORTS, "speed": "fast"}]),
     ("fabric_ports", [{**PORTS, "speed": True}]),
+    ("fabric_ports", [{**PORTS, "speed": "\uff11\uff10\uff10G"}]),  # fullwidth digits
+    ("fabric_ports", [{**PORTS, "cable": "\uff13m"}]),
     ("fabric_ports", [{**PORTS, "cable": "long"}]),
     ("fabric_ports", [{**PORTS, "cable": "0m"}]),
     ("fabric_ports", [{**PORTS, "cable": 3.5}]),
@@ -72,6 +75,7 @@ TARGET_CASES: tuple[tuple[str, Json], ...] = (
     ("fabric_subsystems", [{"nqn": "nqn.2026-13.net.example:kv"}]),
     ("fabric_subsystems", [{"nqn": f"{NQN}{'x' * 200}"}]),
     ("fabric_subsystems", [{"nqn": f"{NQN};rm"}]),
+    ("fabric_subsystems", [{"nqn": NQN.replace("2026", "\uff12\uff10\uff12\uff16")}]),
     ("fabric_subsystems", [{"nqn": NQN, "namespaces": [{"nsid": 0}]}]),
     ("fabric_subsystems", [{"nqn": NQN, "namespaces": [{"nsid": True}]}]),
     ("fabric_subsystems", [{"nqn": NQN, "namespaces": [{"nsid": 1, "device": "nvme0n1"}]}]),
