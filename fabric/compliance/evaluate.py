@@ -26,6 +26,7 @@ rules: Final[Registry[Rule]] = Registry(
         "unlisted-dscp-in-lossless-class": f"{_HOME}.mapping:UNLISTED_DSCP_IN_LOSSLESS_CLASS",
         "dscp-rewritten-on-egress": f"{_HOME}.mapping:DSCP_REWRITTEN",
         "pfc-not-on-data-priority": f"{_HOME}.pfc:PFC_NOT_ON_DATA_PRIORITY",
+        "pfc-on-other-priority": f"{_HOME}.pfc:PFC_ON_OTHER_PRIORITY",
         "pfc-mode-depends-on-dcbx": f"{_HOME}.pfc:PFC_MODE_DEPENDS_ON_DCBX",
         "pfc-asymmetric": f"{_HOME}.pfc:PFC_ASYMMETRIC",
         "lossless-class-not-closed": f"{_HOME}.pfc:LOSSLESS_CLASS_NOT_CLOSED",

@@ -40,6 +40,7 @@ class Expected:
         data_dscps: DSCPs of RoCE data. data_priority: their traffic class and PFC priority.
         lossless: PFC, headroom and watchdog are wanted.
         cnp_dscp: DSCP of congestion notification packets.
+        nic_cnp_dscps: DSCPs that NICs of the fabric put on theirs instead.
         unlisted_allowed: other DSCPs may be in the lossless class.
         ecn: marking is wanted on the data queue.
         ecn_kmin_bytes: start of the ramp at 100G, likewise ecn_kmax_bytes; scaled with the speed.
@@ -62,6 +63,13 @@ class Expected:
     watchdog: bool = True
     watchdog_action: str | None = None
     host_dcbx_willing: bool | None = None
+    nic_cnp_dscps: tuple[int, ...] = ()
+
+    @property
+    def cnp_dscps(self) -> tuple[int, ...]:
+        """Returns every DSCP that a CNP may carry, the policy's first."""
+        own = () if self.cnp_dscp is None else (self.cnp_dscp,)
+        return tuple(dict.fromkeys((*own, *self.nic_cnp_dscps)))
 
     def host_mtu(self, port: str) -> HostMtu | None:
         """Returns what must pass `port`, or None when nobody knows."""
@@ -73,7 +81,9 @@ class Expected:
         return general
 
 
-def expected_of(policy: RocePolicy, *, host_mtus: tuple[HostMtu, ...] = ()) -> Expected:
+def expected_of(
+    policy: RocePolicy, *, host_mtus: tuple[HostMtu, ...] = (), nic_cnp_dscps: tuple[int, ...] = ()
+) -> Expected:
     """Returns what `policy` wants of a device that carries such hosts.
 
     A policy with ECN overrides gives no curve: the plan's own curve is then the measure.
@@ -91,6 +101,7 @@ def expected_of(policy: RocePolicy, *, host_mtus: tuple[HostMtu, ...] = ()) -> E
         host_mtus=host_mtus,
         watchdog=policy.watchdog_enabled,
         watchdog_action=policy.watchdog_action if policy.watchdog_enabled else None,
+        nic_cnp_dscps=nic_cnp_dscps,
     )
 
 

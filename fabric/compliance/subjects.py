@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from fabric.compliance.rule import HostMtu, PortState, Subject, expected_of
 from fabric.intent.model import Fabric, Switch
+from fabric.plan.hosts import cnp_dscps_of
 from fabric.plan.model import FabricPlan
 from fabric.plan.mtu import needs_of
 from fabric.qos import Capabilities, DeviceQos
@@ -30,6 +31,7 @@ def subjects_of(
         states: device → what its show commands said.
     """
     needs = needs_of(fabric)
+    nic_cnp_dscps = tuple(sorted(cnp_dscps_of(fabric)))
     subjects = []
     for planned in plan.switches:
         switch = fabric.switch(planned.device)
@@ -44,7 +46,7 @@ def subjects_of(
         subjects.append(
             Subject(
                 qos,
-                expected_of(switch.policy, host_mtus=hosts),
+                expected_of(switch.policy, host_mtus=hosts, nic_cnp_dscps=nic_cnp_dscps),
                 capabilities(switch),
                 plan=planned,
                 states=() if states is None else states.get(planned.device, ()),

@@ -16,11 +16,11 @@ from fabric.state import Severity
 __all__ = ("CNP_CLASS_IS_PAUSED", "CNP_NOT_IN_STRICT_QUEUE", "CNP_QUEUE_HAS_CURVE")
 
 
-def _cnp(subject: Subject, port: PortQos) -> int | None:
-    """The DSCP to judge; None when nobody asked, or when the port looks at no DSCP (`dscp-not-trusted`)."""
+def _cnps(subject: Subject, port: PortQos) -> tuple[int, ...]:
+    """The DSCPs to judge; () when nobody asked, or when the port looks at no DSCP (`dscp-not-trusted`)."""
     if not is_bound(subject.qos, port) or trusts_dscp(port) is False:
-        return None
-    return subject.expected.cnp_dscp
+        return ()
+    return subject.expected.cnp_dscps
 
 
 def _unclassified(port: PortQos, dscp: int) -> Judgement:
@@ -39,9 +39,11 @@ def _unqueued(port: PortQos, tc: int) -> Judgement:
 
 
 def _strict(subject: Subject, port: PortQos) -> Iterator[Judgement]:
-    dscp = _cnp(subject, port)
-    if dscp is None:
-        return
+    for dscp in _cnps(subject, port):
+        yield from _strict_one(subject, port, dscp)
+
+
+def _strict_one(subject: Subject, port: PortQos, dscp: int) -> Iterator[Judgement]:
     tc = class_of(port, dscp)
     if tc is UNKNOWN:
         yield _unclassified(port, dscp)
@@ -80,32 +82,35 @@ def _scheduled(subject: Subject, port: PortQos, *, dscp: int, tc: int, index: in
 
 
 def _paused(subject: Subject, port: PortQos) -> Iterator[Judgement]:
-    dscp = _cnp(subject, port)
-    if dscp is None:
-        return
+    for dscp in _cnps(subject, port):
+        yield _paused_one(port, dscp)
+
+
+def _paused_one(port: PortQos, dscp: int) -> Judgement:
     tc, active = class_of(port, dscp), port.pfc.active
     if tc is UNKNOWN:
-        yield _unclassified(port, dscp)
-    elif active is UNKNOWN:
-        yield undecided(
+        return _unclassified(port, dscp)
+    if active is UNKNOWN:
+        return undecided(
             "the text does not say which priorities pause for certain", "define what the port refers to", priority=tc
         )
-    elif tc in active:
-        yield failed(
+    if tc in active:
+        return failed(
             f"DSCP {dscp} is in traffic class {tc}, which PFC pauses",
             "CNPs in a class that is never paused",
             f"map DSCP {dscp} to a class without PFC: a paused CNP comes too late",
             priority=tc,
             details=(("dscp", dscp),),
         )
-    else:
-        yield passed(f"DSCP {dscp} is in traffic class {tc}, without PFC")
+    return passed(f"DSCP {dscp} is in traffic class {tc}, without PFC")
 
 
 def _curve(subject: Subject, port: PortQos) -> Iterator[Judgement]:
-    dscp = _cnp(subject, port)
-    if dscp is None:
-        return
+    for dscp in _cnps(subject, port):
+        yield from _curve_one(subject, port, dscp)
+
+
+def _curve_one(subject: Subject, port: PortQos, dscp: int) -> Iterator[Judgement]:
     tc = class_of(port, dscp)
     if tc is UNKNOWN:
         yield _unclassified(port, dscp)

@@ -110,7 +110,13 @@ def _by_cable(subject: Subject, port: PortQos, planned: PortQos | None) -> Itera
     told: Known[int | None] = port.cable_m
     real: Known[int | None] = UNKNOWN if planned is None else planned.cable_m
     priority = subject.expected.data_priority
-    if real is UNKNOWN or real is None:
+    if real is None and _is_too_long(subject, port.name):
+        yield undecided(
+            "the cable is longer than any that the device can be told of, and the device computes the headroom from it",
+            "shorten the link, or size the headroom by other means",
+            priority=priority,
+        )
+    elif real is UNKNOWN or real is None:
         yield undecided(
             "nobody said how long the cable is, and the device computes the headroom from its length",
             "give the cable length in the inventory",
@@ -131,6 +137,11 @@ def _by_cable(subject: Subject, port: PortQos, planned: PortQos | None) -> Itera
         )
     else:
         yield passed(f"the device computes the headroom for {told} m of cable, the link has {real} m")
+
+
+def _is_too_long(subject: Subject, port: str) -> bool:
+    notes = () if subject.plan is None else subject.plan.notes
+    return any(note.code == "cable-too-long" and port in note.ports for note in notes)
 
 
 def _computed(subject: Subject, port: PortQos, index: int) -> Known[int]:

@@ -144,7 +144,7 @@ def _unlisted(subject: Subject, port: PortQos) -> Iterator[Judgement]:
     if port.dscp_to_tc is UNKNOWN or port.dscp_to_tc is None:
         yield undecided(way(port.dscp_to_tc, 0, name="dscp_to_tc"), "read the map from the device")
         return
-    listed = {*expected.data_dscps, expected.cnp_dscp}
+    listed = {*expected.data_dscps, *expected.cnp_dscps}
     strangers = [d for d, tc in enumerate(port.dscp_to_tc) if tc == expected.data_priority and d not in listed]
     unnamed = [d for d, tc in enumerate(port.dscp_to_tc) if tc is None and d not in listed]
     if strangers:
@@ -184,9 +184,13 @@ def _rewritten(subject: Subject, port: PortQos) -> Iterator[Judgement]:
         to = port.rewrite.tc_to_dscp
         if to[expected.data_priority] not in (None, *expected.data_dscps):
             changed.append((expected.data_priority, to[expected.data_priority]))
-        cnp_class = UNKNOWN if expected.cnp_dscp is None else class_of(port, expected.cnp_dscp)
-        if cnp_class not in (UNKNOWN, expected.data_priority) and to[cnp_class] not in (None, expected.cnp_dscp):
-            changed.append((cnp_class, to[cnp_class]))
+        kept = (None, *expected.cnp_dscps)
+        cnp_classes = dict.fromkeys(class_of(port, dscp) for dscp in expected.cnp_dscps)
+        changed += [
+            (tc, to[tc])
+            for tc in cnp_classes
+            if tc is not UNKNOWN and tc != expected.data_priority and to[tc] not in kept
+        ]
     for tc, dscp in changed:
         yield failed(
             f"packets of traffic class {tc} leave with DSCP {dscp}",

@@ -6,7 +6,7 @@ Source: switches.md 4.3 rows 4-6, 35; IEEE 802.1Q-2018 clause 36.
 from collections.abc import Iterator
 from typing import Final
 
-from fabric.compliance.closure import carries_lossless, element, group_is_hidden, is_bound, way
+from fabric.compliance.closure import carries_lossless, class_of, element, group_is_hidden, is_bound, way
 from fabric.compliance.grouping import Judgement, failed, passed, undecided
 from fabric.compliance.hints import hint
 from fabric.compliance.rule import PortRule, Subject
@@ -19,6 +19,7 @@ __all__ = (
     "PFC_ASYMMETRIC",
     "PFC_MODE_DEPENDS_ON_DCBX",
     "PFC_NOT_ON_DATA_PRIORITY",
+    "PFC_ON_OTHER_PRIORITY",
 )
 
 
@@ -52,6 +53,30 @@ def _priority(subject: Subject, port: PortQos) -> Iterator[Judgement]:
         yield failed(f"PFC {half}", expected, "switch PFC on in both directions", priority=wanted)
     else:
         yield passed(f"PFC pauses priority {wanted}")
+
+
+def _others(subject: Subject, port: PortQos) -> Iterator[Judgement]:
+    """A class of data or CNPs that is paused is the matter of the rules on those."""
+    if not carries_lossless(subject, port):
+        return
+    expected, active = subject.expected, port.pfc.active
+    p = expected.data_priority
+    if active is UNKNOWN:
+        yield undecided("the text does not say which priorities pause", "define what the port refers to", priority=p)
+        return
+    judged = {p, *(class_of(port, dscp) for dscp in (*expected.data_dscps, *expected.cnp_dscps))}
+    others = sorted(active - judged)
+    if others:
+        names = ", ".join(map(str, others))
+        yield failed(
+            f"PFC also pauses priority {names}",
+            f"PFC pauses priority {p} alone",
+            f"take PFC off priority {names}: each paused class takes headroom, and a storm of it stops the port"
+            + hint(subject.qos.nos, "pfc", priority=p),
+            priority=others[0] if len(others) == 1 else None,
+        )
+    else:
+        yield passed(f"PFC pauses no priority but {p}" if active == {p} else "PFC pauses no further priority")
 
 
 def _dcbx(subject: Subject, port: PortQos) -> Iterator[Judgement]:
@@ -170,6 +195,9 @@ def _mixed(subject: Subject, port: PortQos) -> Iterator[Judgement]:
 
 PFC_NOT_ON_DATA_PRIORITY: Final = PortRule(
     "pfc-not-on-data-priority", "PFC pauses the priority of RoCE data.", Severity.ERROR, _priority
+)
+PFC_ON_OTHER_PRIORITY: Final = PortRule(
+    "pfc-on-other-priority", "PFC pauses no other priority than the policy's.", Severity.WARNING, _others
 )
 PFC_MODE_DEPENDS_ON_DCBX: Final = PortRule(
     "pfc-mode-depends-on-dcbx", "PFC is on by configuration, not by negotiation.", Severity.ERROR, _dcbx

@@ -54,16 +54,25 @@ def _misses(subject: Subject, port: PortQos) -> Iterator[Judgement]:
         yield undecided(
             "the text does not show which priorities are watched", "read them from the device", priority=priority
         )
-    elif priority in watched:
-        yield passed(f"the watchdog watches priority {priority}")
-    else:
-        names = ", ".join(map(str, sorted(watched))) or "none"
+        return
+    paused = _paused(subject, port)
+    names = ", ".join(map(str, sorted(watched))) or "none"
+    for one in sorted(paused - watched):
         yield failed(
-            f"the watchdog is on and watches priorities: {names}",
-            f"priority {priority} watched",
-            f"let the watchdog watch priority {priority}{hint(subject.qos.nos, 'watchdog', priority=priority)}",
-            priority=priority,
+            f"PFC pauses priority {one}, and the watchdog watches priorities: {names}",
+            f"priority {one} watched",
+            f"let the watchdog watch priority {one}{hint(subject.qos.nos, 'watchdog', priority=one)}"
+            + ("" if one == priority else f", or take PFC off priority {one}"),
+            priority=one,
         )
+    if paused <= watched:
+        yield passed(f"the watchdog watches priority {', '.join(map(str, sorted(paused)))}")
+
+
+def _paused(subject: Subject, port: PortQos) -> frozenset[int]:
+    """Returns every priority that may stay paused: the policy's, and whatever else pauses for certain."""
+    active = port.pfc.active
+    return frozenset({subject.expected.data_priority}) | (frozenset() if active is UNKNOWN else active)
 
 
 def _timers(subject: Subject, port: PortQos) -> Iterator[Judgement]:
@@ -133,7 +142,10 @@ PFC_WITHOUT_WATCHDOG: Final = PortRule(
     "pfc-without-watchdog", "A port that pauses has a PFC watchdog.", Severity.WARNING, _missing
 )
 WATCHDOG_MISSES_LOSSLESS_PRIORITY: Final = PortRule(
-    "watchdog-misses-lossless-priority", "The watchdog watches the lossless priority.", Severity.WARNING, _misses
+    "watchdog-misses-lossless-priority",
+    "The watchdog watches every priority that PFC pauses.",
+    Severity.WARNING,
+    _misses,
 )
 WATCHDOG_TIMERS_INCONSISTENT: Final = PortRule(
     "watchdog-timers-inconsistent", "The watchdog's timers fit each other.", Severity.WARNING, _timers

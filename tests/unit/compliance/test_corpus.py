@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fabric.compliance import Subject, evaluate, rules
+from fabric.plan.model import Note
 from fabric.qos import (
     Aqm,
     AqmKind,
@@ -57,17 +58,26 @@ SPOILED_PORTS: Mapping[str, PortQos] = {
     "dscp-not-trusted": _with(trust=Trust.PCP),
     "dscp-maps-to-lossy-tc": _with(dscp_to_tc=dscp_map({26: 1, 48: 6}, default=0)),
     "dscp-maps-to-other-tc": _with(
-        dscp_to_tc=dscp_map({26: 4, 48: 6}, default=0), pfc=replace(PFC, priorities=frozenset({3, 4}))
+        dscp_to_tc=dscp_map({26: 4, 48: 6}, default=0),
+        pfc=replace(PFC, priorities=frozenset({3, 4})),
+        watchdog=PortWatchdog(frozenset({3, 4}), 200, 400, 200, WatchdogAction.DROP),
     ),
     "unlisted-dscp-in-lossless-class": _with(dscp_to_tc=dscp_map({24: 3, 26: 3, 48: 6}, default=0)),
     "dscp-rewritten-on-egress": _with(rewrite=DscpRewrite((None, None, None, 24, None, None, None, None))),
     "pfc-not-on-data-priority": _with(pfc=replace(PFC, priorities=frozenset({4}))),
+    "pfc-on-other-priority": _with(
+        pfc=replace(PFC, priorities=frozenset({0, 3})),
+        watchdog=PortWatchdog(frozenset({0, 3}), 200, 400, 200, WatchdogAction.DROP),
+    ),
     "pfc-mode-depends-on-dcbx": _with(pfc=replace(PFC, mode=PfcMode.AUTO)),
     "pfc-asymmetric": _with(pfc=replace(PFC, asymmetric=True)),
     "lossless-class-not-closed": _with(pfc_to_queue=tc_map({3: 4}, default=0)),
     "other-class-in-lossless-buffer": _with(tc_to_queue=tc_map({3: 3, 4: 3, 6: 6}, default=0)),
     "cnp-not-in-strict-queue": with_queue(port(SPOILED), QueueQos(6, DWRR)),
-    "cnp-class-is-paused": _with(pfc=replace(PFC, priorities=frozenset({3, 6}))),
+    "cnp-class-is-paused": _with(
+        pfc=replace(PFC, priorities=frozenset({3, 6})),
+        watchdog=PortWatchdog(frozenset({3, 6}), 200, 400, 200, WatchdogAction.DROP),
+    ),
     "cnp-queue-has-curve": with_queue(port(SPOILED), QueueQos(6, Scheduler(SchedulerKind.STRICT), CURVE)),
     "ecn-off-on-lossless-queue": with_queue(port(SPOILED), QueueQos(3, DWRR)),
     "wred-drop-on-lossless-queue": with_queue(
@@ -156,3 +166,39 @@ def test_pfc_off_on_a_bound_port_fails_once() -> None:
     pfc = PortPfc(PfcMode.OFF, frozenset({3}), rx=False, tx=False, asymmetric=False)
 
     assert _failures(subject(spoil(device(), _with(pfc=pfc)))) == {"pfc-not-on-data-priority": (SPOILED,)}
+
+
+def test_every_paused_priority_needs_the_watchdog() -> None:
+    qos = spoil(device(), _with(pfc=replace(PFC, priorities=frozenset({2, 3, 6}))))
+    found = [f for f in evaluate([subject(qos)]) if f.rule == "watchdog-misses-lossless-priority"]
+
+    assert [(f.status, f.where.priority) for f in found if f.where.ports == (SPOILED,)] == [
+        (Status.FAIL, 2),
+        (Status.FAIL, 6),
+    ]
+
+
+def test_cnp_dscp_of_a_nic_family_is_judged_like_the_policys() -> None:
+    wants = subject(device())
+    wants = replace(wants, expected=replace(wants.expected, nic_cnp_dscps=(46, 48)))
+    strict = [f for f in evaluate([wants]) if f.rule == "cnp-not-in-strict-queue"]
+
+    assert [(f.status, f.where.details) for f in strict] == [(Status.FAIL, (("dscp", 46),))]
+    assert "DSCP 46 → traffic class 0 → queue 0, dwrr" in strict[0].evidence
+
+
+def test_cable_that_no_device_can_be_told_of_is_not_called_unsaid() -> None:
+    wants = subject(with_nos_headroom())
+    assert wants.plan is not None
+    ports = tuple(replace(one, cable_m=None) for one in wants.plan.qos.ports)
+    note = Note("cable-too-long", "a cable of 3000 m", tuple(one.name for one in ports), blocks_lossless=True)
+    planned = replace(wants.plan, qos=replace(wants.plan.qos, ports=ports), notes=(note,))
+    (found,) = [f for f in evaluate([replace(wants, plan=planned)]) if f.rule == "headroom-below-computed"]
+
+    assert found.status is Status.UNKNOWN
+    assert found.evidence.startswith("the cable is longer than any")
+
+
+def with_nos_headroom() -> DeviceQos:
+    group = PriorityGroupQos(3, lossless=True, derived_by_nos=True)
+    return replace(device(), ports=tuple(with_group(one, group) for one in device().ports))
