@@ -32,6 +32,7 @@ __all__ = (
     "undo_of",
 )
 
+_UNDO_NEGATIVE: Final = "default {key}"  # `priority strict` in its place would stand where nothing stood
 NO: Final = "no"  # value of a key whose explicit `no` form stands in the configuration: `no priority`
 
 QUEUE_CONTEXT: Final = re.compile(r"(?:uc-|mc-)?tx-queue \d")
@@ -87,7 +88,7 @@ class _Line:
 
     Attributes:
         key, value: regular expressions; no `value` means a bare line.
-        undo: what is typed to take it away, {key} filled in. undo_negative: likewise for its `no` form.
+        undo: what is typed to take it away, {key} filled in; its `no` form goes by `default {key}`.
         negative: `no key` may stand in the configuration and means something of its own.
         hidden: scope → value that EOS does not show there since it is the default.
         spelling: brings spellings of one value to one.
@@ -97,7 +98,6 @@ class _Line:
     key: str
     value: str = ""
     undo: str = "no {key}"
-    undo_negative: str = "default {key}"
     negative: bool = False
     hidden: Mapping[Scope, str] = field(default_factory=lambda: MappingProxyType({}))
     spelling: Callable[[str], str] = str
@@ -207,7 +207,6 @@ _LINES: Final = (
         "priority",
         "strict",
         undo="default {key}",
-        undo_negative="priority strict",
         negative=True,
         # strict is the default of a queue (SOURCES.md, amd_7388_dcqcn_example); on an interface it may override
         # the profile
@@ -298,7 +297,7 @@ def undo_of(path: Path, value: Value) -> str:
         return _MAP_OF[tail[0]].undo.format(member=tail[1])
     for row in _LINES_OF[scope_of(context)]:
         if _match(row.key, tail[0]):
-            return (row.undo_negative if value == NO else row.undo).format(key=tail[0])
+            return (_UNDO_NEGATIVE if value == NO else row.undo).format(key=tail[0])
     line = line_of(path, value)
     return f"default {line[3:]}" if line.startswith("no ") else f"no {line}"
 

@@ -7,13 +7,14 @@ over one by one; the maps that EOS has only once are in the tree and named devic
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain, count
 from typing import Final
 
 import jinja2
 
-from fabric.diff import IntendedConfig, Pattern
+from fabric.diff import IntendedConfig, Pattern, matches
 from fabric.errors import UnsupportedFeatureError
 from fabric.nos.base import RenderContext
 from fabric.nos.eos.capabilities import DETECTION_RANGE_MS, MTU_MAX, POLLING_RANGE_MS, RESERVED_QUEUE, queue_word
@@ -34,7 +35,7 @@ from fabric.nos.eos.views import (
 from fabric.qos import UNKNOWN, DeviceQos, DscpRewrite, PortQos, PortWatchdog, Scheduler, SchedulerKind
 from fabric.resources import data_path
 from fabric.tree import Tree
-from fabric.units import format_speed
+from fabric.units import format_speed, natural_key
 
 __all__ = ("PROFILE_PREFIX", "device_timer", "outside_ports", "render", "watchdog_stands")
 
@@ -53,7 +54,8 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
         _check(port)
     running = sections(context.running)
     timer = device_timer(qos, context)
-    names, profiles = _profiles(qos, context, timer)
+    kept = _kept_profiles(qos, context, running)
+    names, profiles = _profiles(qos, context, timer, kept)
     interfaces = [interface_view(port, profile=names[port.name], mtu=_mtu(port, running)) for port in qos.ports]
     channels = _channels(qos, running, interfaces)
     text = "".join(
@@ -65,12 +67,15 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
             *(_filled("interface", interface=one) for one in (*channels, *interfaces)),
         )
     )
-    wide = _device_wide(qos, timer)
+    wide = (
+        *_device_wide(qos, timer),
+        *((re.escape(f"interface {one}"), "**") for one in _shared_channels(qos, running)),
+    )
     return IntendedConfig(
         device=qos.device,
         nos="eos",
         tree=tree(text),
-        owned=(*_owned([one.name for one in (*channels, *interfaces)]), *wide),
+        owned=(*_owned([one.name for one in (*channels, *interfaces)], kept), *wide),
         device_wide=wide,
         text=text,
     )
@@ -94,15 +99,30 @@ def watchdog_stands(running: Sections) -> bool:
 
 
 def outside_ports(running: Tree, intended: IntendedConfig) -> tuple[str, ...]:
-    """Returns the physical ports that `intended` does not name: device-wide settings are felt there too."""
+    """Returns the physical ports outside the intent that feel what `intended` changes device-wide.
+
+    A setting of the device is felt on all of them, one of a port channel on its other members.
+    """
+    found = sections(running)
     ours = {path[0].removeprefix("interface ") for path in intended.tree if path[0].startswith("interface ")}
-    return tuple(name for name in sections(running).ports() if name not in ours)
+    wide = {
+        path[0]
+        for path in (*intended.tree, *running)
+        if any(matches(pattern, path) for pattern in intended.device_wide)
+        and (path not in running or path not in intended.tree or running[path] != intended.tree[path])
+    }
+    of_device = any(not head.startswith("interface ") for head in wide)
+    others = (name for name in found.ports() if name not in ours)
+    return tuple(name for name in others if of_device or f"interface {found.channel_of(name)}" in wide)
 
 
 def _profiles(
-    qos: DeviceQos, context: RenderContext, timer: TimerView | None
+    qos: DeviceQos, context: RenderContext, timer: TimerView | None, kept: Mapping[str, Tree]
 ) -> tuple[dict[str, str], tuple[ProfileView, ...]]:
-    """Returns port → profile name, and one profile for each distinct setting of a speed."""
+    """Returns port → profile name, and one profile for each distinct setting of a speed.
+
+    A name of `kept` is given only to a profile that says just what stands there.
+    """
     stands = watchdog_stands(sections(context.running)) or timer is not None
     named: dict[tuple[str, ProfileView], str] = {}
     names: dict[str, str] = {}
@@ -116,10 +136,38 @@ def _profiles(
         )
         label = "ROCE" if port.speed_mbps is UNKNOWN else format_speed(port.speed_mbps)
         if (label, view) not in named:
-            count = 1 + sum(1 for other, _ in named if other == label)
-            named[label, view] = f"{PROFILE_PREFIX}{label}" + (f"-{count}" if count > 1 else "")
+            named[label, view] = _free_name(f"{PROFILE_PREFIX}{label}", view, set(named.values()), kept)
         names[port.name] = named[label, view]
     return names, tuple(replace(view, name=name) for (_, view), name in named.items())
+
+
+def _free_name(stem: str, view: ProfileView, used: Collection[str], kept: Mapping[str, Tree]) -> str:
+    """Returns a name not in use: that of a kept profile that says the same, so that nobody is bound anew, else new."""
+    same = (name for name, lines in kept.items() if name not in used and _says(view, name) == lines)
+    numbered = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    return next(chain(same, (name for name in numbered if name not in used and name not in kept)))
+
+
+def _says(view: ProfileView, name: str) -> Tree:
+    return tree(_filled("profile", profile=replace(view, name=name)))
+
+
+def _kept_profiles(qos: DeviceQos, context: RenderContext, running: Sections) -> dict[str, Tree]:
+    """Returns the profiles of ours that an interface outside the intent is bound to, with their lines: they stay."""
+    ours = {port.name for port in qos.ports} | {running.channel_of(port.name) for port in qos.ports}
+    if not context.adopt:
+        ours -= set(_shared_channels(qos, running))
+    bound = {one.text("service-profile") or "" for name, one in running.interfaces.items() if name not in ours}
+    names = sorted((name for name in bound if name.startswith(PROFILE_PREFIX)), key=natural_key)
+    lines = {name: f"qos profile {name}" for name in names}
+    return {name: Tree({p: v for p, v in context.running.items() if p[0] == head}) for name, head in lines.items()}
+
+
+def _shared_channels(qos: DeviceQos, running: Sections) -> tuple[str, ...]:
+    """Returns the port channels of our ports that have members outside the intent too: those feel their lines."""
+    ours = {port.name for port in qos.ports}
+    others = {running.channel_of(name) for name in running.interfaces if name not in ours}
+    return tuple(sorted({channel for name in ours if (channel := running.channel_of(name)) and channel in others}))
 
 
 def _channels(qos: DeviceQos, running: Sections, interfaces: Iterable[InterfaceView]) -> tuple[InterfaceView, ...]:
@@ -145,7 +193,9 @@ def _mtu(port: PortQos, running: Sections) -> str:
     return "" if is_default else str(port.mtu_bytes)
 
 
-def _owned(names: Iterable[str]) -> tuple[Pattern, ...]:
+def _owned(names: Iterable[str], kept: Iterable[str]) -> tuple[Pattern, ...]:
+    # what an interface outside the intent is bound to is not ours to change
+    spared = "".join(f"(?!{re.escape(name)}$)" for name in kept)
     interface = f"interface (?:{'|'.join(map(re.escape, names))})"
     keys = (
         "(?:l2 )?mtu",
@@ -159,7 +209,7 @@ def _owned(names: Iterable[str]) -> tuple[Pattern, ...]:
     return (
         (interface, "|".join(f"(?:{key})" for key in keys)),
         (interface, r"(?:uc-)?tx-queue \d", "**"),
-        (f"qos profile {PROFILE_PREFIX}.*", "**"),
+        (f"qos profile {spared}{PROFILE_PREFIX}.*", "**"),
     )
 
 

@@ -242,6 +242,71 @@ def test_members_of_one_channel_must_do_the_same() -> None:
         EOS.render(device(port("Ethernet1"), port("Ethernet2", mtu_bytes=9000)), replace(TRIDENT, running=running))
 
 
+CHANNEL = """\
+interface Port-Channel9
+   no switchport
+!
+interface Ethernet1
+   channel-group 9 mode active
+!
+interface Ethernet2
+   channel-group 9 mode active
+!
+interface Ethernet3
+   no switchport
+!
+"""
+
+
+def test_a_port_channel_with_a_member_outside_the_intent_waits_for_adoption() -> None:
+    context = RenderContext(running=EOS.tree(CHANNEL))
+    plan = EOS.render(device(port("Ethernet1")), context)
+
+    held = changes(context.running, plan, EOS.rules)
+
+    assert not [one for one in held.forward if one.path[0] == "interface Port-Channel9"]
+    assert ("interface Port-Channel9", "service-profile") in [one.path for one in held.held_back]
+    after = EOS.apply(CHANNEL, EOS.payload(held.forward, context.running))
+    assert EOS.parse(after).port("Ethernet2") == EOS.parse(CHANNEL).port("Ethernet2")
+
+
+def test_only_members_of_a_shared_channel_feel_it_where_the_device_changes_nothing_else() -> None:
+    once = EOS.apply(CHANNEL, EOS.render(device(port("Ethernet1")), RenderContext(running=EOS.tree(CHANNEL))).text)
+    text = once.replace("interface Port-Channel9\n", "interface Port-Channel9\n   mtu 9000\n").replace(
+        "   mtu 9214\n", "", 1
+    )
+    running = EOS.tree(text)
+
+    plan = EOS.render(device(port("Ethernet1")), RenderContext(running=running))
+
+    assert EOS.outside_ports(running, plan) == ("Ethernet2",)
+    assert EOS.outside_ports(EOS.tree(CHANNEL), plan) == ("Ethernet2", "Ethernet3"), "the DSCP map is everybody's"
+
+
+def test_a_whole_channel_of_the_intent_is_not_held_back() -> None:
+    context = RenderContext(running=EOS.tree(CHANNEL))
+
+    plan = changes(context.running, EOS.render(device(port("Ethernet1"), port("Ethernet2")), context), EOS.rules)
+
+    assert ("interface Port-Channel9", "service-profile") in [one.path for one in plan.forward]
+
+
+def test_a_profile_that_a_port_outside_the_intent_is_bound_to_stays_as_it_is() -> None:
+    both = device(port("Ethernet1"), port("Ethernet2"))
+    text = EOS.apply("interface Ethernet1\n!\ninterface Ethernet2\n!\n", EOS.render(both, RenderContext()).text)
+    context = RenderContext(running=EOS.tree(text))
+    same, other = (device(port("Ethernet1", **more)) for more in ({}, {"trust": Trust.PCP}))
+
+    assert changes(context.running, EOS.render(same, context), EOS.rules).empty, "one port less in the intent"
+    plan = changes(context.running, EOS.render(other, context), EOS.rules)
+    after = EOS.apply(text, EOS.payload(plan.forward, context.running))
+    assert EOS.parse(after).port("Ethernet2") == EOS.parse(text).port("Ethernet2")
+    again = RenderContext(running=EOS.tree(after))
+    assert changes(again.running, EOS.render(other, again), EOS.rules).empty
+    gone = changes(context.running, EOS.render(device(), context), EOS.rules)
+    assert gone.forward == (), "no port of the intent is left, and the profile is still in use"
+
+
 def test_holes_in_the_dscp_map_are_the_defaults_of_eos() -> None:
     holed = tuple(None if dscp < 24 else tc for dscp, tc in enumerate(CLASSES))
     qos = replace(device(port("Ethernet1", dscp_to_tc=holed)), global_dscp_to_tc=UNKNOWN)

@@ -120,7 +120,7 @@ def test_another_language_is_refused(text: str) -> None:
         (("interface Ethernet1", "mtu"), "9214", "no mtu"),
         (("interface Ethernet1", "qos trust"), "cos", "default qos trust"),
         (("interface Ethernet1", "qos trust"), "no", "default qos trust"),
-        (("qos profile X", "uc-tx-queue 3", "priority"), "no", "priority strict"),
+        (("qos profile X", "uc-tx-queue 3", "priority"), "no", "default priority"),
         (("interface Ethernet1", "uc-tx-queue 3", "priority"), "strict", "default priority"),
         (("qos map dscp", "26"), "4", "no qos map dscp 26"),
         (("qos map traffic-class to tx-queue", "6"), "5", "no qos map traffic-class 6 to tx-queue"),
