@@ -1,0 +1,150 @@
+"""What is done to a host: programs as argument lists, writes to files, folders, links. Says nothing about why or when.
+
+A step is data. It is performed over any executor, or written as JSON for the agent on the host to perform at boot.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TypeAlias
+
+from fabric.serial import Json
+
+__all__ = (
+    "Action",
+    "ControllerAttribute",
+    "Disruption",
+    "Link",
+    "MakeFolder",
+    "RemoveFolder",
+    "RemoveLink",
+    "Run",
+    "Stage",
+    "Step",
+    "Write",
+    "agent_json",
+    "worst_disruption",
+)
+
+
+class Stage(StrEnum):
+    """When at boot: QoS of the netdev, then what makes RDMA ready. Connections come after both."""
+
+    QOS = "qos"
+    LINK = "link"
+
+
+class Disruption(IntEnum):
+    """What a step costs the traffic that runs."""
+
+    NONE = 0
+    LINK = 1  # the driver opens its channels again, or the link goes down for a moment
+    FIRMWARE_RESET = 2  # it takes effect after a reset of the NIC's firmware or a reboot
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run a program. Never a secret in it.
+
+    Attributes:
+        unless_exists: skip when this path is there; "" to run always.
+        accepted: exit codes that are no failure.
+    """
+
+    argv: tuple[str, ...]
+    unless_exists: str = ""
+    accepted: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write text into a file of the kernel that exists already."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFolder:
+    """Make one folder; that it is there already is no failure."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFolder:
+    """Remove one empty folder; that it is not there is no failure."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Make a symbolic link at `path` to `to`; that it is there already is no failure."""
+
+    path: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveLink:
+    """Remove a symbolic link; that it is not there is no failure."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerAttribute:
+    """Write an attribute of each NVMe controller that connects so. The kernel numbers them, so they are looked up."""
+
+    nqn: str
+    traddr: str
+    name: str
+    text: str
+    host_traddr: str = ""
+
+
+Action: TypeAlias = Run | Write | MakeFolder | RemoveFolder | Link | RemoveLink | ControllerAttribute
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action with its price.
+
+    Attributes:
+        unconfirmed: what nobody here has seen work, one sentence; "" when it was seen or read in the source.
+    """
+
+    action: Action
+    stage: Stage = Stage.QOS
+    disruption: Disruption = Disruption.NONE
+    unconfirmed: str = ""
+
+
+def worst_disruption(steps: Iterable[Step]) -> Disruption:
+    """Returns the highest price among the steps."""
+    return max((step.disruption for step in steps), default=Disruption.NONE)
+
+
+def agent_json(actions: Iterable[Action]) -> Json:
+    """Returns the actions as the agent on the host reads them."""
+    return {"version": 1, "actions": [_one(action) for action in actions]}
+
+
+def _one(action: Action) -> Json:
+    match action:
+        case Run(argv, unless_exists, accepted):
+            return {"do": "run", "argv": [*argv], "unless_exists": unless_exists, "accepted": [*accepted]}
+        case Write(path, text):
+            return {"do": "write", "path": path, "text": text}
+        case MakeFolder(path):
+            return {"do": "make-folder", "path": path}
+        case RemoveFolder(path):
+            return {"do": "remove-folder", "path": path}
+        case Link(path, to):
+            return {"do": "link", "path": path, "to": to}
+        case RemoveLink(path):
+            return {"do": "remove-link", "path": path}
+        case ControllerAttribute(nqn, traddr, name, text, host_traddr):
+            place: dict[str, Json] = {"nqn": nqn, "traddr": traddr, "host_traddr": host_traddr}
+            return {"do": "controller-attribute", **place, "name": name, "text": text}
