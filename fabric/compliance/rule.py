@@ -155,6 +155,13 @@ class Subject:
         """Returns the plan for `port`, or None."""
         return None if self.plan is None else self.plan.qos.port(port)
 
+    def planned_speed(self, port: PortQos) -> int | None:
+        """Returns the speed that the plan's numbers are for where the port is known to run at another, else None."""
+        planned = self.planned(port.name)
+        if planned is None or UNKNOWN in (planned.speed_mbps, port.speed_mbps):
+            return None
+        return None if planned.speed_mbps in (UNKNOWN, port.speed_mbps) else planned.speed_mbps
+
     def state(self, port: str) -> PortState:
         """Returns what was shown of `port`, all UNKNOWN if nothing was."""
         return next((state for state in self.states if state.port == port), PortState(port))

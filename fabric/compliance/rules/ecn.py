@@ -179,6 +179,15 @@ def _unscaled(subject: Subject, port: PortQos) -> Iterator[Judgement]:
         return
     index, aqm = found
     priority = subject.expected.data_priority
+    other = subject.planned_speed(port)
+    if other is not None and port.speed_mbps is not UNKNOWN:
+        yield failed(
+            f"the port runs at {format_speed(port.speed_mbps)}, and the plan is for {format_speed(other)}",
+            f"a port of {format_speed(other)}",
+            "correct the speed of the port or of the inventory: thresholds and headroom follow from it",
+            priority=priority,
+        )
+        return
     if wanted is UNKNOWN:
         yield undecided("the speed of the port is not known", "give the speed in the inventory", priority=priority)
         return

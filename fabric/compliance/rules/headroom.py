@@ -85,7 +85,7 @@ def _below(subject: Subject, port: PortQos) -> Iterator[Judgement]:
     if group.derived_by_nos:
         yield from _by_cable(subject, port, planned)
         return
-    computed = _computed(subject, port, index)
+    computed = UNKNOWN if subject.planned_speed(port) is not None else _computed(subject, port, index)
     priority = subject.expected.data_priority
     if group.xoff_bytes is UNKNOWN or computed is UNKNOWN:
         missing = "the headroom in place" if group.xoff_bytes is UNKNOWN else "the headroom that the link needs"

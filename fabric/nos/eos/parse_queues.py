@@ -71,9 +71,11 @@ def _rate(value: Value, speed_mbps: Known[int]) -> int | None:
 
 
 def _aqm(lines: QueueLines) -> Known[Aqm | None]:
-    if "random-detect ecn" in lines:
-        return _curve(AqmKind.MARK, lines["random-detect ecn"], counted="random-detect ecn count" in lines)
     drops = [value for key, value in lines.items() if key.startswith("random-detect drop")]
+    if "random-detect ecn" in lines:
+        if drops:
+            return UNKNOWN  # no source says whether a queue with both drops what it could mark
+        return _curve(AqmKind.MARK, lines["random-detect ecn"], counted="random-detect ecn count" in lines)
     return _curve(AqmKind.DROP, drops[0], counted=UNKNOWN) if drops else None
 
 

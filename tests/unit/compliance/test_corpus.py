@@ -199,6 +199,17 @@ def test_cable_that_no_device_can_be_told_of_is_not_called_unsaid() -> None:
     assert found.evidence.startswith("the cable is longer than any")
 
 
+def test_port_of_another_speed_than_the_plans_passes_no_rule_on_speed() -> None:
+    qos = spoil(device(), _with(speed_mbps=25_000))
+    found = {f.rule: f for f in evaluate([subject(qos)]) if SPOILED in f.where.ports and f.status is not Status.PASS}
+
+    assert {rule: one.status for rule, one in found.items()} == {
+        "ecn-thresholds-unscaled": Status.FAIL,
+        "headroom-below-computed": Status.UNKNOWN,
+    }
+    assert found["ecn-thresholds-unscaled"].evidence.startswith("the port runs at 25G, and the plan is for 100G")
+
+
 def with_nos_headroom() -> DeviceQos:
     group = PriorityGroupQos(3, lossless=True, derived_by_nos=True)
     return replace(device(), ports=tuple(with_group(one, group) for one in device().ports))

@@ -180,6 +180,15 @@ def test_a_curve_of_an_unknown_unit_is_unknown() -> None:
     assert queue.aqm is UNKNOWN
 
 
+def test_a_queue_that_both_marks_and_drops_is_unknown() -> None:
+    limits = "minimum-threshold 150 kbytes maximum-threshold 1500 kbytes"
+    lines = f"random-detect ecn {limits}\n      random-detect drop {limits} drop-probability 90"
+    queue = only_port(f"interface Ethernet1\n   tx-queue 3\n      {lines}\n").queue(3)
+
+    assert queue is not None
+    assert queue.aqm is UNKNOWN
+
+
 def test_mbytes_are_bytes() -> None:
     line = "random-detect ecn minimum-threshold 1 mbytes maximum-threshold 2 mbytes"
     queue = only_port(f"interface Ethernet1\n   tx-queue 3\n      {line}\n").queue(3)
