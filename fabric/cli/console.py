@@ -10,7 +10,7 @@ from fabric.serial import to_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ("Printer",)
+__all__ = ("Printer", "clean")
 
 _LOUD = frozenset({"started", "done", "failed"})
 
@@ -39,7 +39,7 @@ class Printer:
     def line(self, text: str = "", *, style: str = "") -> None:
         """Prints one line for people; nothing with --json. Markup in `text` is not interpreted."""
         if not self.as_json:
-            self.console().print(text, style=style or None, markup=False)
+            self.console().print(clean(text), style=style or None, markup=False)
 
     def document(self, value: object) -> None:
         """Prints a value as JSON, with --json only."""
@@ -53,11 +53,12 @@ class Printer:
         where = f"{event.device}: " if event.device else ""
         _write(sys.stderr, f"  {where}{event.name}{f' — {event.message}' if event.message else ''}")
 
-    def error(self, text: str) -> None:
-        """Prints an error on stderr."""
-        _write(sys.stderr, text)
+
+def clean(text: str) -> str:
+    """Returns `text` with what a terminal would obey replaced: configurations and inventories are not ours."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
 
 
 def _write(stream: TextIO, text: str) -> None:
-    stream.write(text + "\n")
+    stream.write(clean(text) + "\n")
     stream.flush()

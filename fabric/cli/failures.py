@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import typer
 
+from fabric.cli.console import clean
 from fabric.errors import FabricError, IntentError
 from fabric.serial import to_json
 
@@ -30,7 +31,7 @@ def reported(verb: Callable[P, R]) -> Callable[P, R]:
             if kwargs.get("as_json"):
                 sys.stdout.write(json.dumps(_as_json(error), indent=1) + "\n")
             else:
-                sys.stderr.write(f"error: {error}\n")
+                sys.stderr.write(clean(f"error: {error}\n"))
             raise typer.Exit(exit_of_error(error)) from error
 
     return call

@@ -84,7 +84,8 @@ def extra_variables(texts: Sequence[str] | None) -> dict[str, "JsonValue"]:
         elif equals and name.strip().isidentifier():
             variables[name.strip()] = value
         else:
-            raise typer.BadParameter(f"-e {text}: expected NAME=VALUE or a JSON object")
+            # the text itself may be a password: it stays out of terminals and CI logs
+            raise typer.BadParameter("-e: expected NAME=VALUE or a JSON object")
     return variables
 
 
@@ -92,7 +93,7 @@ def _object(text: str) -> dict[str, "JsonValue"]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise typer.BadParameter(f"-e {text}: no JSON object: {error}") from error
+        raise typer.BadParameter(f"-e: no JSON object: {error}") from error
     return dict(found)
 
 
@@ -104,7 +105,7 @@ def vault_options(
 
     secrets: tuple[tuple[str, bytes], ...] = ()
     if ask:
-        password = typer.prompt("Vault password", hide_input=True)
+        password = typer.prompt("Vault password", hide_input=True, err=True)
         secrets = (("default", os.fsencode(password)),)
     if not (files or ids or secrets):
         return None

@@ -1,7 +1,9 @@
 """Change sets onto devices, transactionally: stage, commit under a timer, verify, confirm or revert."""
 
+from fabric.push.fanout import Stop
 from fabric.push.jobs import Compare, DeviceJob, PushOptions, SessionFactory
-from fabric.push.journal import unfinished
+from fabric.push.journal import private_folder
+from fabric.push.lock import in_flux
 from fabric.push.provision import push_all, rehearse_all
 from fabric.push.reading import Reading, fetch_all, run_all
 from fabric.push.session import DeviceSession, StagedChange
@@ -15,10 +17,12 @@ __all__ = (
     "Reading",
     "SessionFactory",
     "StagedChange",
+    "Stop",
     "fetch_all",
+    "in_flux",
+    "private_folder",
     "push_all",
     "rehearse_all",
     "run_all",
     "session_factory",
-    "unfinished",
 )

@@ -6,12 +6,15 @@ Knows nothing of transactions: it takes items and a function and returns results
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
-__all__ = ("fan_out",)
+__all__ = ("Stop", "fan_out")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+Stop: TypeAlias = Event
+"""Is set once somebody asked to stop. Shared by all the fan-outs of one run: what has not begun begins in none."""
 
 _NEVER_STARTED_S: Final = 0.5  # a thread that has no identity by then was interrupted before it was made
 
@@ -23,6 +26,7 @@ def fan_out(
     workers: int,
     crashed: Callable[[Item, Exception], Result],
     skipped: Callable[[Item], Result],
+    stop: Stop | None = None,
 ) -> tuple[Result, ...]:
     """Returns one result per item, in order.
 
@@ -36,10 +40,11 @@ def fan_out(
         workers: items at a time.
         crashed: makes the result of an item whose `work` raised.
         skipped: makes the result of an item that was not begun.
+        stop: set by Ctrl-C; when it is set already, nothing is begun.
     """
     if not items:
         return ()
-    stop = Event()
+    stop = stop or Stop()
     results: dict[int, Result] = {}
 
     def one(index: int) -> None:

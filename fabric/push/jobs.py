@@ -66,6 +66,7 @@ class PushOptions:
         settle_s: seconds that a device gets, after its timer, to be back and reachable.
         retry_s: seconds between two attempts to reach or read it.
         margin_s: seconds that must be left on the timer for a confirmation to be sent.
+        rehearsal: nothing is applied: the sessions are dry.
     """
 
     run: str
@@ -76,6 +77,7 @@ class PushOptions:
     settle_s: float = 120.0
     retry_s: float = 2.0
     margin_s: float = 5.0
+    rehearsal: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.confirm_s <= 86399:  # EOS `commit timer` takes 00:00:01 … 23:59:59 (unconfirmed)

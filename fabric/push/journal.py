@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from fabric.errors import FabricError
+from fabric.errors import EnvironmentMissingError, FabricError
 from fabric.serial import Json
 
 __all__ = ("Entry", "Journal", "file_name", "private_folder", "read", "unfinished", "write_private")
@@ -57,7 +57,7 @@ def private_folder(path: Path) -> Path:
     """Returns the folder, made with mode 0700 if it was missing.
 
     Raises:
-        FabricError: it cannot be made, or others may read it.
+        EnvironmentMissingError: it cannot be made, or others may read it.
     """
     try:
         path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def private_folder(path: Path) -> Path:
     except OSError as error:
         raise _unwritable(path, error) from error
     if mode & 0o077:
-        raise FabricError(
+        raise EnvironmentMissingError(
             "others may read the state directory, and it holds device configurations",
             where=str(path),
             found=f"mode {mode:04o}",
@@ -94,12 +94,12 @@ def write_private(path: Path, text: str) -> None:
         raise _unwritable(path, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> FabricError:
-    return FabricError(
+def _unwritable(path: Path, error: OSError) -> EnvironmentMissingError:
+    return EnvironmentMissingError(
         "the state directory cannot be written",
         where=str(path),
         found=error.strerror or str(error),
-        remedy="Make room, or name another directory; nothing is pushed without a journal.",
+        remedy="Make room, or name another: export FABRICCTL_STATE=DIR. Nothing is pushed without a journal.",
     )
 
 

@@ -9,16 +9,19 @@ still be running.
 import fcntl
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from fabric.clock import Clock
 from fabric.errors import DeviceError, FabricError
 from fabric.push.journal import file_name, private_folder
 from fabric.serial import SerialError, from_json, to_json
 
-__all__ = ("DeviceLock", "LockRecord")
+__all__ = ("DeviceLock", "LockRecord", "in_flux")
+
+
+_FOLDER: Final = "locks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,21 @@ class LockRecord:
     settles_unix_s: float = 0.0
 
 
+def in_flux(state_dir: Path, device: str) -> bool:
+    """Returns whether a run is at the device, or died there or lost it: what it runs now may not last, or not be saved.
+
+    Asks without locking: a reader must not keep a writer out.
+    """
+    try:
+        return _path(state_dir, device).stat().st_size > 0
+    except OSError:  # nobody was ever there; whoever pushes will say what is wrong with the directory
+        return False
+
+
+def _path(state_dir: Path, device: str) -> Path:
+    return state_dir / _FOLDER / f"{file_name(device)}.lock"
+
+
 class DeviceLock:
     """The lock of one device. A context manager; not to be entered twice.
 
@@ -51,7 +69,8 @@ class DeviceLock:
     """
 
     def __init__(self, state_dir: Path, device: str, *, owner: str, run: str, clock: Clock, expires_s: float) -> None:
-        self._path = private_folder(private_folder(state_dir) / "locks") / f"{file_name(device)}.lock"
+        private_folder(private_folder(state_dir) / _FOLDER)
+        self._path = _path(state_dir, device)
         self._clock = clock
         self._expires_s = expires_s
         now_s = clock.unix_s()
@@ -65,8 +84,9 @@ class DeviceLock:
             expires_unix_s=now_s + expires_s,
         )
         self._descriptor: int | None = None
+        self._kept = False
         self.inherited: LockRecord | None = None
-        """The record of a holder that died, or None."""
+        """The record of a holder that died, or left the device unknown, or None."""
 
     def __enter__(self) -> Self:
         """Takes the lock.
@@ -95,9 +115,13 @@ class DeviceLock:
         del rest
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            if kind is None:
+            if kind is None and not self._kept:
                 os.ftruncate(descriptor, 0)
             os.close(descriptor)
+
+    def keep(self) -> None:
+        """Leaves the record behind: the next holder must know that the device may not have saved what it runs."""
+        self._kept = True
 
     def arm(self, settles_unix_s: float) -> None:
         """Notes until when the device's own timer may run, for whoever takes over from a dead holder.
@@ -108,16 +132,7 @@ class DeviceLock:
         if self._descriptor is None:
             raise FabricError("the lock is not held", where=self._record.device)
         expires_unix_s = max(self._record.expires_unix_s, settles_unix_s + self._expires_s)
-        record = LockRecord(
-            device=self._record.device,
-            owner=self._record.owner,
-            pid=self._record.pid,
-            host=self._record.host,
-            run=self._record.run,
-            started_unix_s=self._record.started_unix_s,
-            expires_unix_s=expires_unix_s,
-            settles_unix_s=settles_unix_s,
-        )
+        record = replace(self._record, expires_unix_s=expires_unix_s, settles_unix_s=settles_unix_s)
         self._write(self._descriptor, record)
 
     def _take(self, descriptor: int) -> None:
@@ -131,7 +146,9 @@ class DeviceLock:
         if found is not None and found.host != self._record.host and found.expires_unix_s > self._clock.unix_s():
             raise self._held(found)
         self.inherited = found
-        self._write(descriptor, self._record)
+        # until we arm our own timer, the one of the dead holder is what the next must wait for
+        settles_unix_s = found.settles_unix_s if found is not None else 0.0
+        self._write(descriptor, replace(self._record, settles_unix_s=settles_unix_s))
 
     def _read(self, descriptor: int) -> LockRecord | None:
         try:

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from fabric.clock import Clock
 from fabric.errors import FabricError
 from fabric.observe import Observer, silent
-from fabric.push.fanout import fan_out
+from fabric.push.fanout import Stop, fan_out
 from fabric.push.jobs import DeviceJob, PushOptions
 from fabric.push.journal import Journal
 from fabric.push.lock import DeviceLock
@@ -17,6 +18,9 @@ from fabric.push.words import plain
 from fabric.state import DeviceResult, Outcome
 
 __all__ = ("Apply", "push_all", "rehearse_all")
+
+_KNOWN: Final = frozenset({Outcome.UNCHANGED, Outcome.COMMITTED})
+"""Ends at which the device is known to be as intended, and to boot so."""
 
 Apply = Callable[[str, str], str]
 """Takes a configuration and a payload; returns the configuration that the payload makes of it (`Nos.apply`)."""
@@ -29,6 +33,7 @@ def push_all(
     clock: Clock,
     state_dir: Path,
     observer: Observer = silent,
+    stop: Stop | None = None,
 ) -> tuple[DeviceResult, ...]:
     """Returns one result per job, in order; a device that fails stops no other.
 
@@ -38,6 +43,7 @@ def push_all(
         clock: monotonic time measures the timers; may be used from several threads.
         state_dir: mode 0700, outside the run folder: locks, journals, configurations before the change.
         observer: hears of every step; called from several threads.
+        stop: of the run, when this push is one of several; set by Ctrl-C.
     """
 
     def work(job: DeviceJob, stop: Callable[[], bool]) -> DeviceResult:
@@ -53,7 +59,11 @@ def push_all(
             journal = Journal(
                 state_dir, run=options.run, device=job.device, nos=job.nos, transaction=job.change.transaction
             )
-            return run_job(job, journal, lock, options=options, clock=clock, observer=observer, stop=stop)
+            result = run_job(job, journal, lock, options=options, clock=clock, observer=observer, stop=stop)
+            unsettled = lock.inherited is not None and (options.rehearsal or result.outcome not in _KNOWN)
+            if unsettled or result.outcome is Outcome.UNCERTAIN:
+                lock.keep()
+            return result
 
     def guarded(job: DeviceJob, stop: Callable[[], bool]) -> DeviceResult:
         try:
@@ -73,7 +83,7 @@ def push_all(
     def skipped(job: DeviceJob) -> DeviceResult:
         return refused(job, Outcome.REFUSED, "the run was stopped before this device's turn")
 
-    return fan_out(jobs, guarded, workers=options.workers, crashed=crashed, skipped=skipped)
+    return fan_out(jobs, guarded, workers=options.workers, crashed=crashed, skipped=skipped, stop=stop)
 
 
 def rehearse_all(
@@ -83,6 +93,7 @@ def rehearse_all(
     clock: Clock,
     state_dir: Path,
     observer: Observer = silent,
+    stop: Stop | None = None,
 ) -> tuple[DeviceResult, ...]:
     """Returns what `push_all` would return, without applying anything: devices are read, and judge the change.
 
@@ -94,9 +105,11 @@ def rehearse_all(
         clock: as for `push_all`.
         state_dir: as for `push_all`.
         observer: as for `push_all`.
+        stop: as for `push_all`.
     """
     dry = [replace(job, make_session=_dry(job, apply)) for job, apply in jobs]
-    results = push_all(dry, options=options, clock=clock, state_dir=state_dir, observer=observer)
+    options = replace(options, rehearsal=True, allow_disruptive=True)  # nothing is applied
+    results = push_all(dry, options=options, clock=clock, state_dir=state_dir, observer=observer, stop=stop)
     return tuple(
         replace(result, outcome=Outcome.UNCHANGED, disruptive=False) if result.outcome is Outcome.COMMITTED else result
         for result in results

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from fabric.errors import FabricError
 from fabric.observe import Event, Observer, silent
-from fabric.push.fanout import fan_out
+from fabric.push.fanout import Stop, fan_out
 from fabric.push.jobs import SessionFactory
 from fabric.push.session import DeviceSession
 
@@ -32,6 +32,8 @@ def fetch_all(
     sessions: Mapping[str, SessionFactory], *, workers: int = 8, observer: Observer = silent
 ) -> tuple[Reading, ...]:
     """Returns the running configuration of each device, or its error, in order.
+
+    Ctrl-C is raised once the readings that had begun have ended: a caller must not go on with half a picture.
 
     Args:
         sessions: device → how to reach it.
@@ -96,4 +98,8 @@ def _read_all(
     def skipped(device: str) -> Reading:
         return Reading(device, error=FabricError("the run was stopped before this device's turn", where=device))
 
-    return fan_out(tuple(sessions), work, workers=workers, crashed=crashed, skipped=skipped)
+    stop = Stop()
+    readings = fan_out(tuple(sessions), work, workers=workers, crashed=crashed, skipped=skipped, stop=stop)
+    if stop.is_set():
+        raise KeyboardInterrupt
+    return readings

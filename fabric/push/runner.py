@@ -188,6 +188,7 @@ class _Run:
         inherited = self._lock.inherited
         if inherited is not None and (left_s := inherited.settles_unix_s - self._clock.unix_s()) > 0:
             # a run died under a timer that is still running on the device: what we read now would not last
+            self._emit(Action.WAIT, "started", f"run {inherited.run} died here; its timer runs for {left_s:.0f} s yet")
             self._clock.sleep_s(left_s)
         self._session.open()
         return _OK
@@ -219,7 +220,8 @@ class _Run:
     def _decide(self) -> Event:
         if self._stop():
             return Event(Kind.FAILED, "the run was stopped before anything changed")
-        self._lock.arm(self._clock.unix_s() + self._options.confirm_s + self._options.settle_s)
+        if not self._options.rehearsal:
+            self._lock.arm(self._clock.unix_s() + self._options.confirm_s + self._options.settle_s)
         return _OK
 
     def _commit(self) -> Event:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from fabric.diff import Change, ChangeSet, IntendedConfig, changes, owned_part
 from fabric.nos import Nos, RenderContext, catalog
 from fabric.plan.model import SwitchPlan
-from fabric.qos import DeviceQos
 from fabric.tree import Tree
 
-__all__ = ("DeviceChange", "design", "differences", "observed")
+__all__ = ("DeviceChange", "design", "differences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,6 @@ def differences(change: DeviceChange, plan: SwitchPlan, running_text: str) -> tu
     nos = catalog.get(change.nos)
     again = changes(nos.tree(running_text), change.intended, nos.rules, adopt=plan.adopt)
     return again.forward
-
-
-def observed(plan: SwitchPlan, running_text: str) -> DeviceQos:
-    """Returns what the running configuration does with packets."""
-    return catalog.get(plan.nos).parse(running_text, device=plan.device)
 
 
 def _changes(nos: Nos, plan: SwitchPlan, running: Tree, *, install: bool) -> tuple[IntendedConfig, ChangeSet]:

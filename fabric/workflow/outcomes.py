@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabric.errors import FabricError, Problem
+from fabric.errors import DriftError, FabricError, Problem
 from fabric.intent import Fabric
 from fabric.plan.model import FabricPlan, Note
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status, worst
@@ -65,10 +65,16 @@ def roles_of(fabric: Fabric) -> dict[str, str]:
 
 
 def unread(plan: FabricPlan, errors: Mapping[str, FabricError]) -> tuple[DeviceResult, ...]:
-    """Returns one FAILED result for each device that could not be read or designed."""
+    """Returns one result for each device without a change: FAILED, REFUSED where it drifted; none was touched."""
     nos = {one.device: one.nos for one in plan.switches}
     return tuple(
-        DeviceResult(device, nos.get(device, ""), Outcome.FAILED, error=_said(error), remedy=error.remedy)
+        DeviceResult(
+            device,
+            nos.get(device, ""),
+            Outcome.REFUSED if isinstance(error, DriftError) else Outcome.FAILED,
+            error=_said(error),
+            remedy=error.remedy,
+        )
         for device, error in errors.items()
     )
 

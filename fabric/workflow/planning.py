@@ -17,7 +17,15 @@ from fabric.workflow.environment import Environment
 from fabric.workflow.request import Request
 from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
-from fabric.workflow.subjects import capabilities_of, findings_on, planned_subjects, predicted, running_subjects
+from fabric.workflow.subjects import (
+    capabilities_of,
+    findings_on,
+    parsed,
+    planned_subjects,
+    predicted,
+    running_subjects,
+    unjudged,
+)
 
 __all__ = (
     "PlanDocument",
@@ -137,8 +145,10 @@ def judge(
     """Returns the findings on what the changes make of the devices; on the plan where a device was not read."""
     after = predicted(devices, texts)
     unread = plan.only(one.device for one in plan.switches if one.device not in after)
-    known = running_subjects(loaded.fabric, plan, after)
-    return findings_on(loaded.fabric, (*known, *planned_subjects(loaded.fabric, unread)))
+    observed, broken = parsed(plan, after)
+    known = running_subjects(loaded.fabric, plan, observed)
+    found = findings_on(loaded.fabric, (*known, *planned_subjects(loaded.fabric, unread)))
+    return (*found, *unjudged(broken))
 
 
 def make(request: Request, environment: Environment, watch: Stopwatch) -> Planned:
@@ -177,12 +187,33 @@ def resume(saved: PlanDocument, request: Request, environment: Environment, watc
 
     Raises:
         IntentError: the inventory cannot be read, so that nobody can log in.
+        PlanError: the plan is of another fabric, or of no device of this inventory and limit.
     """
     loaded = load_intent(request, environment, watch)
-    texts, unread = read_devices(loaded, saved.plan, request, environment, watch)
-    gone = {device: FabricError(f"the plan could not read it: {why}") for device, why in saved.unread}
-    devices = tuple(one for one in saved.devices if one.device in texts and one.device in loaded.selected)
-    return Planned(replace(saved, devices=devices), loaded, texts, {**gone, **unread})
+    if saved.fabric != loaded.fabric.name:
+        raise PlanError(
+            "the saved plan is of another fabric",
+            found=saved.fabric,
+            expected=loaded.fabric.name,
+            remedy="Name the inventory that it was made from, or make a new plan.",
+        )
+    plan = saved.plan.only(loaded.selected)
+    if not plan.switches:
+        raise PlanError("the saved plan has no switch of this inventory", remedy="Check the inventory and --limit.")
+    if request.adopt and not all(one.adopt for one in plan.switches):
+        raise PlanError(
+            "a saved plan is applied as it was reviewed: it cannot adopt device-wide settings now",
+            remedy="Make a new plan with --adopt.",
+        )
+    texts, unread = read_devices(loaded, plan, request, environment, watch)
+    chosen = frozenset(one.device for one in plan.switches)
+    gone = {
+        device: FabricError("the saved plan has no change for it: it could not be read then", found=why)
+        for device, why in saved.unread
+        if device in chosen
+    }
+    devices = tuple(one for one in saved.devices if one.device in texts and one.device in chosen)
+    return Planned(replace(saved, plan=plan, devices=devices), loaded, texts, {**gone, **unread})
 
 
 def switch_plan(plan: FabricPlan, device: str) -> SwitchPlan:

@@ -5,16 +5,25 @@ stops the run before any device is touched.
 """
 
 import getpass
+import os
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from fabric.diff import Change
 from fabric.errors import FabricError
 from fabric.intent import Fabric, SwitchRole
 from fabric.nos import catalog
-from fabric.push import DeviceJob, PushOptions, SessionFactory, StagedChange, push_all, rehearse_all
+from fabric.push import (
+    DeviceJob,
+    PushOptions,
+    SessionFactory,
+    StagedChange,
+    Stop,
+    private_folder,
+    push_all,
+    rehearse_all,
+)
 from fabric.state import DeviceResult
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.difftext import shown, told
@@ -32,10 +41,16 @@ Verify = Callable[[str], tuple[Change, ...]]
 def push_in_waves(
     jobs: Sequence[DeviceJob], fabric: Fabric, request: Request, environment: Environment, *, run: str
 ) -> tuple[DeviceResult, ...]:
-    """Returns one result per job, by name order of `jobs`; superspines, then spines, then leaves."""
+    """Returns one result per job, by name order of `jobs`; superspines, then spines, then leaves.
+
+    Raises:
+        EnvironmentMissingError: the state directory cannot be used; no device was touched.
+    """
+    private_folder(environment.state_dir)
+    stop = Stop()  # one for all waves: after Ctrl-C no further wave begins
     options = PushOptions(
         run=run,
-        owner=getpass.getuser(),
+        owner=_user(),
         confirm_s=request.confirm_s,
         workers=request.workers,
         allow_disruptive=request.disruptive,
@@ -44,28 +59,42 @@ def push_in_waves(
     results: dict[str, DeviceResult] = {}
     for wave in _WAVES:
         batch = [job for job in jobs if role.get(job.device, SwitchRole.LEAF) is wave]
-        done = _rehearsed(batch, options, environment) if request.dry_run else _pushed(batch, options, environment)
+        push = _rehearsed if request.dry_run else _pushed
+        done = push(batch, options, environment, stop)
         results.update({one.device: one for one in done})
     return tuple(results[job.device] for job in jobs)
 
 
-def _pushed(batch: Sequence[DeviceJob], options: PushOptions, environment: Environment) -> tuple[DeviceResult, ...]:
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user need not be in its passwd file
+        return f"uid {os.getuid()}"
+
+
+def _pushed(
+    batch: Sequence[DeviceJob], options: PushOptions, environment: Environment, stop: Stop
+) -> tuple[DeviceResult, ...]:
     return push_all(
         batch,
         options=options,
         clock=environment.clock,
         state_dir=environment.state_dir,
         observer=environment.observer,
+        stop=stop,
     )
 
 
-def _rehearsed(batch: Sequence[DeviceJob], options: PushOptions, environment: Environment) -> tuple[DeviceResult, ...]:
+def _rehearsed(
+    batch: Sequence[DeviceJob], options: PushOptions, environment: Environment, stop: Stop
+) -> tuple[DeviceResult, ...]:
     return rehearse_all(
         [(job, catalog.get(job.nos).apply) for job in batch],
-        options=replace(options, allow_disruptive=True),  # nothing is applied
+        options=options,
         clock=environment.clock,
         state_dir=environment.state_dir,
         observer=environment.observer,
+        stop=stop,
     )
 
 
@@ -103,14 +132,18 @@ def job_of(change: DeviceChange, make_session: SessionFactory, text: str, *, red
 
 
 def base_drift(change: DeviceChange, now: DeviceChange) -> str:
-    """Returns "" if the change made `now` is exactly the reviewed one, else what is different about it."""
-    if now.changes.base_digest == change.changes.base_digest and now.payload == change.payload:
+    """Returns "" if the change made `now` is exactly the reviewed one, way back included, else what differs."""
+    if now == change:
         return ""
     if not now.changes.forward:
         return "the device holds the intent already"
     ours = set(change.changes.forward)
     other = [one for one in now.changes.forward if one not in ours]
-    return f"the device has changed since the plan was made: {told(other)}" if other else "other paths have changed"
+    if other:
+        return f"the device now needs other changes: {told(other)}"
+    if now.changes.outside_ports != change.changes.outside_ports:
+        return f"other ports outside the intent feel the change: {', '.join(now.changes.outside_ports) or 'none'}"
+    return "made anew, the change or its way back comes out otherwise than in the plan"
 
 
 def _compared(compare: Callable[[str], str]) -> Callable[[str], str]:

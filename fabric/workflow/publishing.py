@@ -6,7 +6,7 @@ from fabric._version import __version__
 from fabric.compliance import LinkRule, Rule, link_rules, rules
 from fabric.observe import Event
 from fabric.report import DeviceReport, RuleInfo, RunDocument, build
-from fabric.state import Status, worst
+from fabric.state import DeviceResult, Outcome, Status, worst
 from fabric.workflow.environment import Environment
 from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.summary import Summary, Verdict
@@ -17,6 +17,7 @@ LIMITS: Final = (
     "Switches were judged by their configuration; no traffic was sent and no counter was read.",
     "Host plans are computed and compared; hosts and targets were not contacted.",
 )
+_LOOKING: Final = frozenset({"plan", "rehearse"})  # verbs that change nothing and show what would
 
 
 def publish(folder: RunFolder, summary: Summary, environment: Environment) -> Summary:
@@ -54,7 +55,9 @@ def sentence(summary: Summary) -> str:
     """Returns what happened, one sentence."""
     ends: dict[str, int] = {}
     for one in summary.devices:
-        ends[one.outcome.value] = ends.get(one.outcome.value, 0) + 1
+        would_change = summary.verb in _LOOKING and one.outcome is Outcome.UNCHANGED and one.changes
+        name = "to change" if would_change else one.outcome.value
+        ends[name] = ends.get(name, 0) + 1
     told = ", ".join(f"{count} {name}" for name, count in ends.items()) or "no device concerned"
     failed = sum(one.status is Status.FAIL for one in summary.findings)
     unknown = sum(one.status is Status.UNKNOWN for one in summary.findings)
@@ -80,10 +83,16 @@ def _devices(summary: Summary) -> tuple[DeviceReport, ...]:
             role=summary.roles.get(name, ""),
             notes=tuple(note for device, note in summary.notes if device == name),
             diff=results[name].diff if name in results else "",
-            result=results.get(name) if summary.verb in {"provision", "rollback"} else None,
+            result=_result(summary, results.get(name)),
         )
         for name in names
     )
+
+
+def _result(summary: Summary, found: DeviceResult | None) -> DeviceResult | None:
+    """Returns the result unless it only says that nobody pushed: a device that failed a mere look stays in sight."""
+    looked = found is not None and found.outcome is Outcome.UNCHANGED and summary.verb in _LOOKING | {"check"}
+    return None if looked else found
 
 
 def _rules() -> tuple[RuleInfo, ...]:

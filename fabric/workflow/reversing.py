@@ -31,15 +31,15 @@ def reverse(change: DeviceChange, text: str) -> DeviceChange:
     running = nos.tree(text)
     before = _as_it_was(change)
     left = future(change.owned_now, change.changes.forward)
+    back = changes(running, before, nos.rules, adopt=True)
     drift = changes(owned_part(running, before), replace(before, tree=left), nos.rules, adopt=True)
-    if drift.forward:
+    if back.forward and drift.forward:  # a device that is as before already needs nothing, however it came there
         raise DriftError(
             "the device has changed since that run, in what the run owns",
             where=change.device,
             found=told(drift.forward),
             remedy="Provision again instead, or bring these lines back by hand first.",
         )
-    back = changes(running, before, nos.rules, adopt=True)
     refused = nos.refusals(back.forward, running, RenderContext())
     back = replace(back, disruptive=(*back.disruptive, *refused))
     payload = nos.payload(back.forward, running) if back.forward else ""

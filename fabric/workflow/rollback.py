@@ -1,11 +1,12 @@
-"""The verb rollback: a finished run, taken back on every device where it was committed."""
+"""The verb rollback: a finished run, taken back on every device where it was committed, or may have been."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from fabric.errors import FabricError, PlanError
-from fabric.push import DeviceJob, SessionFactory
+from fabric.push import DeviceJob, SessionFactory, in_flux
 from fabric.state import Outcome
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.environment import Environment
@@ -23,12 +24,16 @@ from fabric.workflow.summary import Summary
 __all__ = ("rollback", "sources_of_run")
 
 
+_TOUCHED: Final = frozenset({Outcome.COMMITTED, Outcome.UNCERTAIN, Outcome.ROLLBACK_FAILED})
+"""Ends at which something of the change stands on the device, or may stand there."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """A finished run: the plan it applied, and how the devices ended."""
+    """A finished run: the plan it applied, and the changes that stand on a device or may stand there."""
 
     document: PlanDocument
-    committed: tuple[DeviceChange, ...]
+    touched: tuple[DeviceChange, ...]
 
 
 def sources_of_run(run: Path) -> tuple[Path, ...]:
@@ -37,9 +42,10 @@ def sources_of_run(run: Path) -> tuple[Path, ...]:
 
 
 def rollback(run: Path, request: Request, environment: Environment) -> Summary:
-    """Returns how every device ended that `run` had committed; the others are not contacted.
+    """Returns how every device ended that `run` had committed, or left uncertain; the others are not contacted.
 
-    A rollback is a push like any other: under a timer, read again, confirmed; it can itself be rolled back.
+    A device that is as before that run already is left alone, so a rollback may be repeated. A rollback is a push like
+    any other: under a timer, read again, confirmed; it can itself be rolled back.
 
     Raises:
         FabricError: `run` is no run folder of a provisioning.
@@ -48,7 +54,7 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
     watch = Stopwatch(environment.clock)
     past = _read(run)
     loaded = load_intent(request, environment, watch)
-    plan = past.document.plan.only(one.device for one in past.committed)
+    plan = past.document.plan.only(one.device for one in past.touched)
     texts, errors = read_devices(loaded, plan, request, environment, watch)
     with watch.stage("changes"):
         backs, drifted = _reversed(past, texts)
@@ -57,7 +63,7 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
     now_s = environment.clock.unix_s()
     folder.write("plan", replace(past.document, plan=plan, devices=backs, created_unix_s=now_s, findings=()))
     factories = session_factories(loaded, plan.switches, environment)
-    jobs = [_job(past, one, factories[one.device], texts[one.device]) for one in backs if one.changes.forward]
+    jobs = [_job(past, one, factories[one.device], texts[one.device]) for one in backs if _concerned(one, environment)]
     with watch.stage("push"):
         done = push_in_waves(jobs, loaded.fabric, request, environment, run=folder.path.name)
     ended = {one.device: one for one in done}
@@ -80,7 +86,7 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
 def _reversed(past: _Past, texts: Mapping[str, str]) -> tuple[tuple[DeviceChange, ...], dict[str, FabricError]]:
     backs: list[DeviceChange] = []
     drifted: dict[str, FabricError] = {}
-    for change in past.committed:
+    for change in past.touched:
         if change.device not in texts:
             continue
         try:
@@ -88,6 +94,10 @@ def _reversed(past: _Past, texts: Mapping[str, str]) -> tuple[tuple[DeviceChange
         except FabricError as error:
             drifted[change.device] = error
     return tuple(backs), drifted
+
+
+def _concerned(back: DeviceChange, environment: Environment) -> bool:
+    return bool(back.changes.forward) or in_flux(environment.state_dir, back.device)
 
 
 def _job(past: _Past, back: DeviceChange, make_session: SessionFactory, text: str) -> DeviceJob:
@@ -102,15 +112,20 @@ def _job(past: _Past, back: DeviceChange, make_session: SessionFactory, text: st
 
 def _reverse_of(past: _Past, device: str, text: str) -> DeviceChange:
     """Returns the way back of one device, designed anew from `text`."""
-    change = next(one for one in past.committed if one.device == device)
+    change = next(one for one in past.touched if one.device == device)
     return reverse(change, text)
 
 
 def _read(run: Path) -> _Past:
     folder = RunFolder(run)
     document = folder.read("plan", PlanDocument)
+    if not (folder.path / "push.json").exists():
+        raise PlanError(
+            f"the run {run.name} pushed nothing, or was killed while it did",
+            remedy="A device that was left unconfirmed goes back by itself. Provision again to learn how they stand.",
+        )
     results = folder.read("push", PushDocument).results
-    committed = {one.device for one in results if one.outcome is Outcome.COMMITTED}
-    if not committed:
+    touched = {one.device for one in results if one.outcome in _TOUCHED}
+    if not touched:
         raise PlanError(f"the run {run.name} committed nothing", remedy="There is nothing to roll back.")
-    return _Past(document, tuple(one for one in document.devices if one.device in committed))
+    return _Past(document, tuple(one for one in document.devices if one.device in touched))

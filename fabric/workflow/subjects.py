@@ -3,14 +3,24 @@
 from collections.abc import Mapping, Sequence
 
 from fabric.compliance import Subject, evaluate, evaluate_links, subjects_of
+from fabric.errors import FabricError
 from fabric.intent import Fabric, Switch
 from fabric.nos import catalog
 from fabric.plan import FabricPlan
 from fabric.qos import Capabilities, DeviceQos
-from fabric.state import Finding
+from fabric.state import Finding, Severity, Status, Where
 from fabric.workflow.design import DeviceChange
 
-__all__ = ("capabilities_of", "findings_on", "planned_subjects", "predicted", "running_subjects")
+__all__ = (
+    "capabilities_of",
+    "findings_on",
+    "parsed",
+    "planned_subjects",
+    "predicted",
+    "running_findings",
+    "running_subjects",
+    "unjudged",
+)
 
 
 def capabilities_of(switch: Switch) -> Capabilities:
@@ -23,10 +33,55 @@ def planned_subjects(fabric: Fabric, plan: FabricPlan) -> tuple[Subject, ...]:
     return subjects_of(fabric, plan, capabilities_of)
 
 
-def running_subjects(fabric: Fabric, plan: FabricPlan, texts: Mapping[str, str]) -> tuple[Subject, ...]:
-    """Returns one subject a switch whose configuration is in `texts`: what that does."""
-    observed = {one.device: _parsed(one.nos, one.device, texts) for one in plan.switches if one.device in texts}
+def running_subjects(fabric: Fabric, plan: FabricPlan, observed: Mapping[str, DeviceQos]) -> tuple[Subject, ...]:
+    """Returns one subject a switch that is in `observed`: what it does now."""
     return subjects_of(fabric, plan, capabilities_of, observed=observed)
+
+
+def running_findings(
+    fabric: Fabric, plan: FabricPlan, texts: Mapping[str, str], errors: Mapping[str, FabricError]
+) -> tuple[Finding, ...]:
+    """Returns the findings on running configurations; UNKNOWN for each switch that gave none, or none to be read.
+
+    Args:
+        fabric: the intent.
+        plan: the switches that were asked.
+        texts: running configuration by device.
+        errors: why a device gave none.
+    """
+    observed, broken = parsed(plan, texts)
+    found = findings_on(fabric, running_subjects(fabric, plan, observed))
+    return (*found, *unjudged({**errors, **broken}))
+
+
+def parsed(plan: FabricPlan, texts: Mapping[str, str]) -> tuple[dict[str, DeviceQos], dict[str, FabricError]]:
+    """Returns what each configuration in `texts` does with packets, and why one could not be read."""
+    observed: dict[str, DeviceQos] = {}
+    broken: dict[str, FabricError] = {}
+    for one in plan.switches:
+        if one.device not in texts:
+            continue
+        try:
+            observed[one.device] = catalog.get(one.nos).parse(texts[one.device], device=one.device)
+        except FabricError as error:
+            broken[one.device] = error
+    return observed, broken
+
+
+def unjudged(errors: Mapping[str, FabricError]) -> tuple[Finding, ...]:
+    """Returns one UNKNOWN a device that no rule could look at: silence would read as a pass."""
+    return tuple(
+        Finding(
+            rule="running-configuration-read",
+            status=Status.UNKNOWN,
+            severity=Severity.ERROR,
+            where=Where(device),
+            evidence=f"no rule could be asked: {error.what}" + (f" ({error.found})" if error.found else ""),
+            expected="a running configuration",
+            remedy=error.remedy,
+        )
+        for device, error in errors.items()
+    )
 
 
 def predicted(changes: Sequence[DeviceChange], texts: Mapping[str, str]) -> dict[str, str]:
@@ -40,7 +95,3 @@ def predicted(changes: Sequence[DeviceChange], texts: Mapping[str, str]) -> dict
 def findings_on(fabric: Fabric, subjects: Sequence[Subject]) -> tuple[Finding, ...]:
     """Returns the findings of every rule, those on cables last."""
     return (*evaluate(subjects), *evaluate_links(subjects, fabric.links))
-
-
-def _parsed(nos: str, device: str, texts: Mapping[str, str]) -> DeviceQos:
-    return catalog.get(nos).parse(texts[device], device=device)

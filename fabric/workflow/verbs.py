@@ -7,9 +7,8 @@ before any device is contacted; errors of devices are collected, one result a de
 from collections.abc import Mapping
 
 from fabric.errors import FabricError
-from fabric.intent import Loaded
-from fabric.plan.model import FabricPlan, SwitchPlan
-from fabric.push import DeviceJob, SessionFactory
+from fabric.plan.model import SwitchPlan
+from fabric.push import DeviceJob, SessionFactory, in_flux
 from fabric.state import DeviceResult, Finding, Outcome, Status, worst
 from fabric.workflow.design import DeviceChange, design, differences
 from fabric.workflow.environment import Environment
@@ -30,7 +29,7 @@ from fabric.workflow.request import Request
 from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
-from fabric.workflow.subjects import findings_on, planned_subjects, running_subjects
+from fabric.workflow.subjects import findings_on, planned_subjects, running_findings
 from fabric.workflow.summary import Summary
 
 __all__ = ("check", "plan", "provision")
@@ -51,7 +50,10 @@ def check(request: Request, environment: Environment, *, live: bool = False) -> 
     if live:
         texts, errors = read_devices(loaded, numbers, request, environment, watch)
     with watch.stage("check"):
-        findings = _findings(loaded, numbers, texts, planned=not live)
+        if live:
+            findings = running_findings(loaded.fabric, numbers, texts, errors)
+        else:
+            findings = findings_on(loaded.fabric, planned_subjects(loaded.fabric, numbers))
     folder = RunFolder.create(request.runs, "check", environment.clock.unix_s())
     folder.write("fabric", loaded.fabric)
     results, notes = unread(numbers, errors), notes_of(numbers)
@@ -119,15 +121,16 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
     folder.write("fabric", planned.loaded.fabric)
     folder.write("plan", document)
     findings = document.findings
-    if worst(findings) is Status.FAIL and not request.force:
+    touched = request.force or worst(findings) is not Status.FAIL
+    if not touched:
         pushed = tuple(gate_refusal(one, findings) for one in document.devices)
     else:
         with watch.stage("push"):
             pushed = _push(planned, request, environment, run=folder.path.name)
-        if not request.dry_run:
-            findings = _reread(planned, request, environment, watch) or findings
     results = (*pushed, *unread(document.plan, planned.errors))
-    folder.write("push", PushDocument(results))
+    folder.write("push", PushDocument(results))  # before anything else can go wrong: a rollback starts from it
+    if touched and not request.dry_run:
+        findings = _reread(planned, request, environment, watch)
     notes = notes_of(document.plan, document.devices)
     summary = Summary(
         verb=verb,
@@ -151,7 +154,8 @@ def _push(planned: Planned, request: Request, environment: Environment, *, run: 
     jobs = [
         _job(one, switch_plan(document.plan, one.device), factories[one.device], planned.texts[one.device])
         for one in document.devices
-        if one.changes.forward
+        # without a change: to learn what became of a run that died here, and to save what it may not have saved
+        if one.changes.forward or in_flux(environment.state_dir, one.device)
     ]
     done = {one.device: one for one in push_in_waves(jobs, planned.loaded.fabric, request, environment, run=run)}
     return tuple(done.get(one.device) or preview(one) for one in document.devices)
@@ -168,15 +172,13 @@ def _job(change: DeviceChange, planned: SwitchPlan, make_session: SessionFactory
 
 
 def _reread(planned: Planned, request: Request, environment: Environment, watch: Stopwatch) -> tuple[Finding, ...]:
-    """Returns the findings on the devices as they are after the push."""
+    """Returns the findings on the devices as they are after the push; UNKNOWN where one was not read again."""
     plan_now = planned.document.plan
-    texts, _ = read_devices(planned.loaded, plan_now, request, environment, watch, stage="re-read")
+    texts: Mapping[str, str] = {}
+    errors: Mapping[str, FabricError]
+    try:
+        texts, errors = read_devices(planned.loaded, plan_now, request, environment, watch, stage="re-read")
+    except KeyboardInterrupt:  # what was pushed must be told all the same
+        errors = {one.device: FabricError("the run was stopped before it was read again") for one in plan_now.switches}
     with watch.stage("check"):
-        return _findings(planned.loaded, plan_now, texts, planned=False)
-
-
-def _findings(loaded: Loaded, numbers: FabricPlan, texts: Mapping[str, str], *, planned: bool) -> tuple[Finding, ...]:
-    fabric = loaded.fabric
-    return findings_on(
-        fabric, planned_subjects(fabric, numbers) if planned else running_subjects(fabric, numbers, texts)
-    )
+        return running_findings(planned.loaded.fabric, plan_now, texts, errors)

@@ -133,3 +133,42 @@ def test_doctor_finds_this_environment_whole() -> None:
     found = {one["name"]: one for one in json.loads(result.stdout)}
     assert found["import name"]["ok"]
     assert not [one for one in found.values() if not one["ok"] and not one["remedy"]]
+
+
+def test_what_a_terminal_would_obey_is_neither_printed_nor_hidden(tmp_path: Path) -> None:
+    path = write_site(tmp_path)
+    path.write_text(path.read_text().replace("fabric_name: small", 'fabric_name: "sm\\e]0;owned\\aall\\u202e"'))
+
+    for argv in (["show"], ["check", "--runs", str(tmp_path / "runs")]):
+        result = RUNNER.invoke(app, [*argv, "-i", str(path)])
+        assert "sm\ufffd]0;owned\ufffdall\ufffd" in result.output or result.exit_code == 3, result.output
+        assert not {"\x1b", "\a", "\u202e"} & set(result.output)
+
+
+def test_words_of_extra_vars_are_not_repeated_they_may_be_a_password(tmp_path: Path) -> None:
+    for words in ("canary-4711", '{"ansible_password": "canary-4711"'):
+        result = RUNNER.invoke(app, ["check", "-i", str(write_site(tmp_path)), "-e", words])
+        assert result.exit_code == 2
+        assert "canary-4711" not in result.output
+
+
+def test_asking_for_the_vault_password_leaves_standard_output_to_the_document(tmp_path: Path) -> None:
+    argv = ["show", "-i", str(write_site(tmp_path)), "--ask-vault-pass", "--json"]
+    result = RUNNER.invoke(app, argv, input="canary-4711\n")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["fabric"]["name"] == "small"
+
+
+def test_missing_place_for_runs_or_state_is_exit_5_and_nothing_is_pushed(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    before = {name: front.running() for name, front in site.fronts.items()}
+    argv = ["provision", *sources(site), "-e", "fabric_ecn_kmax=1400KB", "--disruptive", "-q"]
+    no_runs = RUNNER.invoke(app, [*argv, "--runs", str(tmp_path / "file" / "runs")])
+    monkeypatch.setenv("FABRICCTL_STATE", str(tmp_path / "file" / "state"))
+    no_state = RUNNER.invoke(app, [*argv, "--runs", str(tmp_path / "runs")])
+
+    assert (no_runs.exit_code, no_state.exit_code) == (5, 5), no_runs.output + no_state.output
+    assert "FABRICCTL_STATE" in no_state.output
+    assert {name: front.running() for name, front in site.fronts.items()} == before

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fabric.errors import FabricError
+from fabric.errors import FabricError, PlanError
 from fabric.lab import Fault, FaultKind
+from fabric.observe import Event
+from fabric.push import StagedChange
+from fabric.push.lock import DeviceLock
 from fabric.state import Outcome, Status
 from fabric.workflow import (
     PlanDocument,
@@ -22,6 +25,9 @@ from fabric.workflow import (
     sources_of_run,
     write_document,
 )
+from fabric.workflow.planning import load_intent, plan_of
+from fabric.workflow.sessions import session_factories
+from fabric.workflow.stopwatch import Stopwatch
 from tests.strategies.site import Site, served_site
 
 
@@ -153,3 +159,94 @@ def test_run_folder_and_events_hold_no_password_and_no_whole_configuration(site:
     assert not [text for text in texts if "198.51.100.0/24" in text]  # a route of the seed: foreign
     names = {path.name for path in Path(summary.run_folder).iterdir()}
     assert {"fabric.json", "plan.json", "push.json", "summary.json", "report.json", "report.html"} <= names
+
+
+def test_device_that_is_lost_before_it_is_read_again_is_no_pass(site: Site) -> None:
+    def lose(event: Event) -> None:
+        if (event.device, event.name) == ("leaf2", "push.save.done"):
+            site.fronts["leaf2"].add_fault(Fault(FaultKind.DENY_AUTH))
+
+    summary = provision(site.request, replace(site.environment, observer=lose))
+
+    assert ends(summary) == {"leaf1": Outcome.COMMITTED, "leaf2": Outcome.COMMITTED}
+    assert summary.verdict is Verdict.FINDINGS
+    unknown = [one.where.device for one in summary.findings if one.status is Status.UNKNOWN]
+    assert unknown == ["leaf2"]
+
+
+def test_nothing_to_do_is_not_said_of_a_device_that_another_run_left_under_a_timer(site: Site) -> None:
+    provision(site.request, site.environment)
+    with DeviceLock(
+        site.environment.state_dir, "leaf1", owner="anna", run="r7", clock=site.environment.clock, expires_s=60.0
+    ) as held:
+        busy = provision(site.request, site.environment)
+        held.keep()
+    site.recorder.events.clear()
+    after = provision(site.request, site.environment)
+    saved = [event.device for event in site.recorder.events if event.name == "push.check.done"]
+
+    assert ends(busy) == {"leaf1": Outcome.FAILED, "leaf2": Outcome.UNCHANGED}
+    assert "another run holds this device" in next(one.error for one in busy.devices if one.device == "leaf1")
+    assert ends(after) == {"leaf1": Outcome.UNCHANGED, "leaf2": Outcome.UNCHANGED}
+    assert saved == ["leaf1"]
+
+
+def type_by_hand(site: Site, device: str, line: str) -> None:
+    """Changes a device behind our back, as another operator would."""
+    loaded = load_intent(site.request, site.environment, Stopwatch(site.environment.clock))
+    switches = plan_of(loaded, site.request).switches
+    session = session_factories(loaded, switches, site.environment)[device]()
+    change = StagedChange("by-hand", line, f"no {line}")
+    session.open()
+    session.stage(change)
+    session.commit(change, confirm_s=60)
+    session.confirm(change)
+    session.close()
+
+
+def test_saved_plan_keeps_to_the_limit_and_what_others_changed_elsewhere(site: Site) -> None:
+    _, document = plan(site.request, site.environment)
+    site.fronts["leaf1"].add_fault(Fault(FaultKind.DENY_AUTH))
+    type_by_hand(site, "leaf2", "ntp server 192.0.2.123")
+
+    only = provision(replace(site.request, limit="leaf2"), site.environment, saved=document)
+
+    assert ends(only) == {"leaf2": Outcome.COMMITTED}
+    assert only.verdict is Verdict.OK
+    assert "ntp server 192.0.2.123" in site.fronts["leaf2"].running()
+
+
+def test_saved_plan_that_was_altered_is_not_applied(site: Site) -> None:
+    before = running(site)
+    _, document = plan(site.request, site.environment)
+    wide_open = replace(document, devices=tuple(replace(one, rollback="hostname other\n") for one in document.devices))
+
+    altered = provision(site.request, site.environment, saved=wide_open)
+
+    assert ends(altered) == {"leaf1": Outcome.REFUSED, "leaf2": Outcome.REFUSED}
+    assert altered.verdict is Verdict.FINDINGS
+    assert running(site) == before
+    for wrong, request in (
+        (replace(document, fabric="other"), site.request),
+        (document, replace(site.request, limit="gpu1")),
+    ):
+        with pytest.raises(PlanError):
+            provision(request, site.environment, saved=wrong)
+
+
+def test_rollback_may_be_repeated_and_is_refused_where_others_changed_what_the_run_owns(site: Site) -> None:
+    run = Path(provision(site.request, site.environment).run_folder)
+    changed = provision(replace(site.request, extra_vars={"fabric_ecn_kmax": "1600KB"}), site.environment)
+    assert changed.verdict is Verdict.OK
+    refused = rollback(run, site.request, site.environment)
+    assert ends(refused) == {"leaf1": Outcome.REFUSED, "leaf2": Outcome.REFUSED}
+    assert refused.verdict is Verdict.FINDINGS
+
+    again = Path(changed.run_folder)
+    assert set(ends(rollback(again, site.request, site.environment)).values()) == {Outcome.COMMITTED}
+    before = running(site)
+    twice = rollback(again, site.request, site.environment)
+
+    assert ends(twice) == {"leaf1": Outcome.UNCHANGED, "leaf2": Outcome.UNCHANGED}
+    assert twice.verdict is Verdict.OK
+    assert running(site) == before

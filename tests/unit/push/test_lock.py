@@ -13,7 +13,7 @@ import pytest
 
 from fabric.clock import FakeClock
 from fabric.errors import DeviceError, FabricError
-from fabric.push.lock import DeviceLock, LockRecord
+from fabric.push.lock import DeviceLock, LockRecord, in_flux
 from fabric.serial import to_json
 from fabric.state import Outcome
 from tests.unit.push.bench import AFTER, bench
@@ -175,3 +175,23 @@ def test_a_device_that_somebody_else_holds_is_not_contacted(tmp_path: Path) -> N
     assert result.outcome is Outcome.FAILED
     assert "another run holds this device (run r8 of bert" in result.error
     assert it.device.calls == {}
+
+
+def test_a_device_is_in_flux_while_it_is_held_and_after_its_holder_left_it_unknown(tmp_path: Path) -> None:
+    state_dir, clock = tmp_path / "state", FakeClock(1000.0)
+    assert not in_flux(state_dir, "leaf1")
+
+    with lock(state_dir, clock):
+        assert in_flux(state_dir, "leaf1")
+    assert not in_flux(state_dir, "leaf1")
+
+    with lock(state_dir, clock) as held:
+        held.arm(1300.0)
+        held.keep()
+    assert in_flux(state_dir, "leaf1")
+    with lock(state_dir, clock) as heir:  # leaves it unknown too, before it armed a timer of its own
+        heir.keep()
+    with lock(state_dir, clock) as last:
+        assert last.inherited is not None
+        assert last.inherited.settles_unix_s == 1300.0
+    assert not in_flux(state_dir, "leaf1")

@@ -1,6 +1,10 @@
 """Reading many devices: texts, outputs, errors per device."""
 
+import os
+import signal
 from pathlib import Path
+
+import pytest
 
 from fabric.errors import ConnectError
 from fabric.push import fetch_all, run_all
@@ -42,3 +46,15 @@ def test_a_defect_is_the_error_of_its_device(tmp_path: Path) -> None:
 
     assert good.error is None
     assert "a defect of this program: KeyError" in str(bad.error)
+
+
+def test_ctrl_c_while_reading_is_raised_so_that_nobody_goes_on_with_half_a_picture(tmp_path: Path) -> None:
+    device = bench(tmp_path).device
+
+    class Interrupted(MemorySession):
+        def open(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            super().open()
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch_all({"leaf1": lambda: Interrupted(device), "leaf2": lambda: MemorySession(device)}, workers=1)

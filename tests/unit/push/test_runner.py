@@ -8,6 +8,7 @@ import pytest
 
 from fabric.push.jobs import DeviceJob, PushOptions
 from fabric.push.journal import read, unfinished
+from fabric.push.lock import DeviceLock, in_flux
 from fabric.push.provision import push_all, rehearse_all
 from fabric.push.session import StagedChange
 from fabric.push.sessions.memory import Fault, FaultKind, MemorySession
@@ -388,3 +389,36 @@ def test_a_transaction_id_that_could_be_more_than_a_name_is_refused(transaction:
 def test_options_that_cannot_work_are_refused(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
         replace(PushOptions(run="r"), **{field: value})  # type: ignore[arg-type]
+
+
+def test_a_device_that_was_left_unsaved_is_saved_by_the_next_run_although_nothing_is_to_be_changed(
+    tmp_path: Path,
+) -> None:
+    faults = [Fault("save", FaultKind.LOST_BEFORE, nth=n) for n in (1, 2)]
+    it = bench(tmp_path, *faults)
+    assert it.push().outcome is Outcome.UNCERTAIN
+    assert (it.device.running, it.device.startup) == (AFTER, BEFORE)
+    assert in_flux(it.state_dir, "leaf1")
+
+    again = it.push(it.job(payload=""))
+
+    assert again.outcome is Outcome.UNCHANGED
+    assert it.device.startup == AFTER
+    assert not in_flux(it.state_dir, "leaf1")
+
+
+def test_a_rehearsal_or_a_failure_does_not_forget_the_run_that_died_before(tmp_path: Path) -> None:
+    it = bench(tmp_path, Fault("open", FaultKind.LOST_BEFORE, nth=3))  # 1, 2: the rehearsal
+    with DeviceLock(it.state_dir, "leaf1", owner="", run="dead", clock=it.clock, expires_s=9.0) as dead:
+        dead.arm(it.clock.unix_s() + 300)
+        dead.keep()
+
+    started_s = it.clock.unix_s()
+    rehearse_all([(it.job(), apply)], options=it.options, clock=it.clock, state_dir=it.state_dir, observer=it.recorder)
+    assert it.clock.unix_s() >= started_s + 300
+    assert any("run dead died here" in event.message for event in it.recorder.events)
+    assert in_flux(it.state_dir, "leaf1")
+    assert it.push().outcome is Outcome.FAILED
+    assert in_flux(it.state_dir, "leaf1")
+    assert it.push().outcome is Outcome.COMMITTED
+    assert not in_flux(it.state_dir, "leaf1")

@@ -1,11 +1,15 @@
 """Verdicts, previews and wording, from results and findings alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from fabric.diff import Change, ChangeSet, IntendedConfig, Op
-from fabric.errors import ConnectError
+from fabric.errors import ConnectError, DriftError
+from fabric.intent import Fabric
 from fabric.plan import FabricPlan, Note, SwitchPlan
 from fabric.qos import DeviceQos
+from fabric.report import to_junit
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status, Where
 from fabric.tree import EMPTY
 from fabric.workflow.design import DeviceChange
@@ -13,6 +17,7 @@ from fabric.workflow.difftext import shown, told
 from fabric.workflow.outcomes import gate_refusal, notes_of, preview, unread, verdict_of
 from fabric.workflow.provisioning import base_drift
 from fabric.workflow.publishing import document_of, sentence
+from fabric.workflow.subjects import running_findings
 from fabric.workflow.summary import Summary, Verdict
 
 STEPS = (
@@ -86,6 +91,27 @@ def test_unread_device_is_failed_with_its_reason() -> None:
     plan = FabricPlan("f", (SwitchPlan("leaf1", "eos", DeviceQos("leaf1", "eos")),))
     (one,) = unread(plan, {"leaf1": ConnectError("no route", where="leaf1", found="timeout", remedy="Look.")})
     assert (one.outcome, one.error, one.remedy, one.nos) == (Outcome.FAILED, "no route (found timeout)", "Look.", "eos")
+    (drifted,) = unread(plan, {"leaf1": DriftError("it has changed", where="leaf1")})
+    assert drifted.outcome is Outcome.REFUSED
+
+
+def test_a_device_that_failed_a_mere_look_is_in_the_report_and_one_that_was_only_shown_is_not_pushed() -> None:
+    gone, seen = DeviceResult("leaf1", "eos", Outcome.FAILED, error="no route"), preview(changed())
+    for verb in ("check", "plan", "rehearse"):
+        summary = Summary(verb=verb, fabric="f", verdict=Verdict.FAILED, devices=(gone, replace(seen, device="leaf2")))
+        leaf1, leaf2 = document_of(summary, ended_unix_s=1.0, run="r").devices
+        assert (leaf1.result, leaf2.result) == (gone, None)
+        assert 'type="failed" message="no route"' in to_junit(document_of(summary, ended_unix_s=1.0, run="r"))
+    assert "1 to change" in sentence(replace(summary, verb="plan"))
+
+
+def test_a_configuration_that_cannot_be_read_is_unknown_and_stops_no_other() -> None:
+    switches = tuple(SwitchPlan(name, "sonic", DeviceQos(name, "sonic")) for name in ("leaf1", "leaf2", "leaf3"))
+    found = running_findings(
+        Fabric("f", ()), FabricPlan("f", switches), {"leaf1": "! eos", "leaf2": "{}"}, {"leaf3": ConnectError("gone")}
+    )
+    assert {one.where.device for one in found if one.status is Status.UNKNOWN} == {"leaf1", "leaf3"}
+    assert verdict_of((), found, ()) is Verdict.FINDINGS
 
 
 def test_gate_names_the_rules_that_failed() -> None:
@@ -99,7 +125,20 @@ def test_drift_is_told_by_what_would_be_done_otherwise() -> None:
     assert base_drift(changed(), changed((), digest="2")) == "the device holds the intent already"
     more = (*STEPS, Change(Op.ADD, ("MAP", "z"), after="9"))
     assert "+ MAP / z = 9" in base_drift(changed(), changed(more, digest="2"))
-    assert base_drift(changed(), changed(STEPS[:1], digest="2")) == "other paths have changed"
+    assert "otherwise than in the plan" in base_drift(changed(), changed(STEPS[:1], digest="2"))
+
+
+def test_whatever_differs_from_the_reviewed_change_is_drift() -> None:
+    one = changed()
+    felt = replace(one, changes=replace(one.changes, outside_ports=("Ethernet9",)))
+    assert "Ethernet9" in base_drift(one, felt)
+    tampered = [
+        replace(one, payload="q"),
+        replace(one, rollback="s"),
+        replace(one, changes=replace(one.changes, disruptive=("reload",))),
+        replace(one, intended=replace(one.intended, owned=(("x",),))),
+    ]
+    assert all(base_drift(other, one) for other in tampered)
 
 
 @pytest.mark.parametrize(
