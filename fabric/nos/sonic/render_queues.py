@@ -40,7 +40,7 @@ def queues(qos: DeviceQos, running: Tables, *, stock_wred: bool) -> dict[Path, V
         stock_wred: the curve of most queues takes the stock name; any other curve is refused in service.
     """
     out: dict[Path, Value] = {}
-    stock = _commonest(qos) if stock_wred else None
+    stock = _commonest(qos, running) if stock_wred else None
     for port in qos.ports:
         desired: dict[int, Fields] = {}
         for queue in port.queues:
@@ -65,8 +65,13 @@ def _comparable(aqm: Aqm) -> Aqm:
     return replace(aqm, counted=UNKNOWN, weight=UNKNOWN)
 
 
-def _commonest(qos: DeviceQos) -> Aqm | None:
+def _commonest(qos: DeviceQos, running: Tables) -> Aqm | None:
+    """Returns the curve of most queues, None when the device has them all under names of ours (after an install)."""
     curves = Counter(_comparable(q.aqm) for port in qos.ports for q in port.queues if isinstance(q.aqm, Aqm))
+    rows = [row for curve in curves for row in _curve_rows(_curve_name(curve), curve, running).items()]
+    profiles = running.get(WRED_PROFILE, {})
+    if all(profiles.get(name, {}).get(field) == value for (_, name, field), value in rows):
+        return None
     return min(curves, key=lambda curve: (-curves[curve], _curve_name(curve)), default=None)
 
 

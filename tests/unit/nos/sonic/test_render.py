@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fabric.diff import changes, matches
+from fabric.diff import changes, future, matches
 from fabric.errors import PlanError, UnsupportedFeatureError
 from fabric.nos.base import RenderContext
 from fabric.nos.sonic import SONIC
@@ -126,6 +126,14 @@ def test_old_branch_gives_the_commonest_curve_the_stock_name() -> None:
     assert tree["QUEUE", "Ethernet8|3", "wred_profile"] == "FABRICCTL_ECN_37500_375000_10"
     installed = _render(qos, version="SONiC.20240531.08", install=True)
     assert installed["QUEUE", "Ethernet0|3", "wred_profile"] == "FABRICCTL_ECN_150000_1500000_10"
+
+
+def test_old_branch_has_nothing_to_do_after_an_install_under_our_own_names() -> None:
+    qos = device(port("Ethernet0"), port("Ethernet4"))
+    context = RenderContext(running=STOCK, version="SONiC.20240531.08", adopt=True)
+    install = changes(STOCK, SONIC.render(qos, replace(context, install=True)), SONIC.rules, adopt=True)
+    again = replace(context, running=future(STOCK, install.forward))
+    assert changes(again.running, SONIC.render(qos, again), SONIC.rules, adopt=True).empty
 
 
 def test_stock_curve_is_device_wide_while_others_use_it() -> None:
