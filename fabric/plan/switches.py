@@ -1,5 +1,6 @@
 """One switch: its ports, all with the same maps and schedule, and what its neighbours must agree on."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -108,6 +109,7 @@ def plan_switch(
         watchdog=plan_watchdog(policy, capabilities, classes, ledger),
         dcbx=plan_dcbx(policy, capabilities, ledger),
     )
+    _check_names(switch, capabilities, ledger)
     kinds = _kinds(switch, capabilities, ledger)
     curves = _curves(switch, capabilities, ledger)
     numbers_of, headroom = _numbers(switch, capabilities, common, kinds, curves, ledger)
@@ -127,6 +129,18 @@ def plan_switch(
         headroom=headroom,
     )
     return plan, classes
+
+
+def _check_names(switch: Switch, capabilities: Capabilities, ledger: Ledger) -> None:
+    """QoS is bound to physical ports: a name of another OS, or a port channel's, would bind nothing."""
+    pattern, example = capabilities.port_names.value
+    if wrong := [port.name for port in switch.ports if re.fullmatch(pattern, port.name) is None]:
+        ledger.problem(
+            f"{switch.nos} has no physical port of this name",
+            at="ports",
+            found=wrong[0] if len(wrong) == 1 else f"{wrong[0]} and {len(wrong) - 1} more",
+            expected=f"names such as {example}; port channels stand in fabric_lags",
+        )
 
 
 def _device(switch: Switch, common: _Common, ports: tuple[PortQos, ...]) -> DeviceQos:

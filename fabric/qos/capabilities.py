@@ -66,6 +66,7 @@ class Capabilities:
         watchdog_restoration_range_ms: smallest and largest restoration time.
         watchdog_actions: of `drop`, `forward`, `alert`, those it has.
         dcbx_modes: of `off`, `ieee`, `cee`, those it has.
+        port_names: regular expression of the names that its physical ports have, and such a name.
     """
 
     nos: str
@@ -89,3 +90,4 @@ class Capabilities:
     )
     watchdog_actions: Fact[tuple[str, ...]] = Fact(("drop", "forward", "alert"), "not stated", unconfirmed=True)
     dcbx_modes: Fact[tuple[str, ...]] = Fact(("off",), "not stated", unconfirmed=True)
+    port_names: Fact[tuple[str, str]] = Fact((r".+", "any"), "not stated", unconfirmed=True)

@@ -7,6 +7,7 @@ only remembered there is unconfirmed here.
 from typing import Final
 
 from fabric.nos.eos.defaults import DSCP_TO_TC
+from fabric.nos.eos.sections import ETHERNET
 from fabric.qos import Capabilities, CommitConfirm, Fact, HeadroomOwner
 
 __all__ = ("DETECTION_RANGE_MS", "MTU_MAX", "POLLING_RANGE_MS", "RESERVED_QUEUE", "capabilities", "queue_word")
@@ -51,5 +52,6 @@ def capabilities(*, asic: str = "", version: str = "") -> Capabilities:
         watchdog_polls_per_timer=Fact(2, _GUIDE),
         watchdog_restoration_range_ms=Fact(DETECTION_RANGE_MS, _GUIDE),
         watchdog_actions=Fact(("drop", "alert"), "PyAVD schema: drop, notify-only"),
+        port_names=Fact((ETHERNET.pattern, "Ethernet1, Ethernet3/1"), _GUIDE),
         dcbx_modes=Fact(("off", "ieee", "cee"), "switches.md 1.4 has ieee; cee is remembered", unconfirmed=True),
     )

@@ -45,5 +45,9 @@ def capabilities(*, asic: str = "", version: str = "") -> Capabilities:
         watchdog_polls_per_timer=Fact(1, f"{_YANG}/sonic-pfcwd.yang: detection_time >= POLL_INTERVAL"),
         watchdog_restoration_range_ms=Fact((100, 60_000), f"{_YANG}/sonic-pfcwd.yang, leaf restoration_time"),
         watchdog_actions=Fact(("drop", "forward", "alert"), f"{_YANG}/sonic-pfcwd.yang, leaf action"),
+        port_names=Fact(
+            (r"Ethernet(?:-[A-Za-z]+)?[0-9]+", "Ethernet0"),
+            "sonic-buildimage device/*/port_config.ini; Ethernet-BP0 on a backplane",
+        ),
         dcbx_modes=Fact(("off",), "no DCBX in community SONiC: switches.md 1.1"),
     )

@@ -1,5 +1,6 @@
 """The whole plan: features, hops, MTU, device-wide settings, and all problems at once."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,10 +8,11 @@ from hypothesis import given
 
 from fabric.errors import PlanError, UnsupportedFeatureError
 from fabric.intent.model import EtsShare, Fabric, Host, RocePolicy
+from fabric.nos import catalog
 from fabric.plan import FabricPlan, make_plan
 from fabric.qos import UNKNOWN, Fact, LinkPause, PfcMode, Trust
 from fabric.serial import from_json, to_json
-from tests.strategies.capabilities import capabilities_of
+from tests.strategies.capabilities import SONIC_LIKE, capabilities_of
 from tests.strategies.fabrics import fabrics, generate
 from tests.unit.plan.intents import eos, fabric_of, nic, notes, plan, plan_one, port, switch, two_hops
 
@@ -186,3 +188,20 @@ def test_generator_mixes_systems_speeds_and_cables() -> None:
         assert len({one.cable_m for one in ports}) >= 2
         if seed % 2 == 0:
             assert {one.policy for one in fabric.switches} == {RocePolicy()}
+
+
+def test_port_that_the_network_os_cannot_have_is_a_problem() -> None:
+    capabilities = replace(SONIC_LIKE, port_names=Fact(("Ethernet[0-9]+", "Ethernet0"), "test"))
+    names = ("Ethernet0", "Ethernet1/1", "PortChannel1")
+    fabric = fabric_of(switch("leaf1", *(port(name) for name in names)))
+    with pytest.raises(PlanError, match="sonic has no physical port of this name") as caught:
+        make_plan(fabric, lambda _: capabilities)
+    assert "(found Ethernet1/1 and 1 more, expected names such as Ethernet0; port channels" in str(caught.value)
+
+
+def test_dialects_know_the_names_of_their_ports() -> None:
+    for nos, right, wrong in (("sonic", "Ethernet-BP4", "Ethernet1/1"), ("eos", "Ethernet3/1/1", "Management1")):
+        pattern, example = catalog.get(nos).capabilities().port_names.value
+        assert re.fullmatch(pattern, right)
+        assert not re.fullmatch(pattern, wrong)
+        assert re.fullmatch(pattern, example.split(", ")[0])
