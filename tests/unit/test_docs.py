@@ -23,6 +23,13 @@ def test_every_link_leads_somewhere() -> None:
     assert [line for page in doc_links.pages() for line in doc_links.broken(page)] == []
 
 
+def test_index_lists_every_document() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    written = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    listed = set(re.findall(r"\]\(([^)#]+)\)", index))
+    assert {page for page in written - listed if not page.startswith("evidence/")} == {"index.md"}
+
+
 def test_broken_link_and_anchor_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doc_links, "ROOT", tmp_path)
     (tmp_path / "a.md").write_text("# One heading\n[x](b.md) [y](#no-such) [z](#one-heading)\n", encoding="utf-8")
