@@ -157,6 +157,9 @@ def _agree(cable: Cable, ends: Ends, complaints: _Complaints) -> None:
         )
     for end, peer in ((a, b), (b, a)):
         _fits_role(end, peer, ends, complaints)
+        tag = _profile(end, ends).vlan
+        if isinstance(_profile(end, ends), NicsDoor) and tag is not None and _profile(peer, ends).vlan is None:
+            complaints.add("the NIC sends tagged frames, and the port has no vlan", f"{end} {tag}, {peer}")
 
 
 def _profile(end: Endpoint, ends: Ends) -> PortsDoor | NicsDoor:

@@ -401,3 +401,12 @@ def test_a_variable_of_a_switch_that_is_set_to_nothing_has_its_place() -> None:
     (found,) = complaints(raw(devices))
 
     assert found.startswith("host leaf1, variable fabric_nos: leaf1: fabric_nos: a switch needs fabric_nos")
+
+
+def test_a_tagged_nic_needs_a_tagged_port() -> None:
+    devices = small()
+    devices["gpu1"][1]["fabric_nics"] = [{"netdev": "ens1", "family": "mlx5", "speed": "100G", "vlan": 120}]
+
+    (found,) = complaints(raw(devices))
+
+    assert "the NIC sends tagged frames, and the port has no vlan (found gpu1:ens1 120, leaf1:Ethernet1)" in found
