@@ -68,10 +68,25 @@ class DiffRules:
             the place of the first pattern it is of; removals go in the reverse order, after all
             additions. A path that no pattern names goes between additions and removals.
         disruptive: patterns whose change interrupts traffic, with the reason.
+        unsaid: patterns with a regular expression of what in their values may as well be left out, a default: values
+            that differ in nothing else are the same. Such a value stays, and comes back, as it stood.
     """
 
     order: tuple[Pattern, ...]
     disruptive: tuple[tuple[Pattern, str], ...] = ()
+    unsaid: tuple[tuple[Pattern, str], ...] = ()
+
+    def same(self, path: Path, one: Value, other: Value) -> bool:
+        """Returns whether two values at `path` say the same."""
+        return one == other or self._said(path, one) == self._said(path, other)
+
+    def _said(self, path: Path, value: Value) -> Value:
+        if not isinstance(value, str):
+            return value
+        for pattern, default in self.unsaid:
+            if matches(pattern, path):
+                value = _compiled(default).sub("", value)
+        return value
 
 
 @dataclass(frozen=True, slots=True)

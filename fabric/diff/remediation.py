@@ -33,7 +33,7 @@ def changes(
         adopt: device-wide paths may change; else their changes are held back.
         outside_ports: ports outside the intent that feel device-wide paths, for the record.
     """
-    wanted = [*_removals(running, intended), *_puts(running, intended)]
+    wanted = [*_removals(running, intended), *_puts(running, intended, rules)]
     allowed = [one for one in wanted if adopt or not _of_any(intended.device_wide, one.path)]
     held_back = [one for one in wanted if not (adopt or not _of_any(intended.device_wide, one.path))]
     forward = _in_order(allowed, rules)
@@ -95,11 +95,11 @@ def _removals(running: Tree, intended: IntendedConfig) -> Iterable[Change]:
             yield Change(op=Op.REMOVE, path=path, before=value)
 
 
-def _puts(running: Tree, intended: IntendedConfig) -> Iterable[Change]:
+def _puts(running: Tree, intended: IntendedConfig, rules: DiffRules) -> Iterable[Change]:
     for path, value in intended.tree.items():
         if path not in running:
             yield Change(op=Op.ADD, path=path, after=value)
-        elif running[path] != value:
+        elif not rules.same(path, running[path], value):
             yield Change(op=Op.REPLACE, path=path, before=running[path], after=value)
 
 

@@ -19,6 +19,15 @@ from fabric.workflow.subjects import capabilities_of
 from tests.strategies.fabrics import generate
 
 FABRICS = 100
+OF_BEFORE = """\
+   l2 mtu 8000
+   uc-tx-queue 3
+      no priority
+      random-detect ecn minimum-threshold 1 kbytes maximum-threshold 2 kbytes
+   uc-tx-queue 4
+      priority strict
+      random-detect drop minimum-threshold 1 kbytes maximum-threshold 2 kbytes drop-probability 100
+"""
 SHARE = 20  # fabrics in one test, so that a failure names few
 
 
@@ -32,10 +41,10 @@ def test_the_lab_shows_the_future_and_then_the_past_again(first: int) -> None:
     _judge(range(first, first + SHARE))
 
 
-def test_a_layer_2_mtu_of_before_is_taken_away_and_comes_back() -> None:
+def test_what_stood_on_a_port_is_taken_away_and_comes_back_as_it_stood() -> None:
     switch, plan = _eos_switches(range(3))[0]
     text = eos_config(switch.name, "", [StockPort(plan.qos.ports[0].name, 100_000)])
-    seed = text.replace("   no switchport\n", "   l2 mtu 8000\n")
+    seed = text.replace("   no switchport\n", OF_BEFORE)
     alone = replace(plan, qos=replace(plan.qos, ports=plan.qos.ports[:1]))
     _there_and_back(EosDevice(DeviceSpec(switch.name, "eos", seed), FakeClock()), alone)
 

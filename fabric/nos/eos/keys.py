@@ -62,22 +62,6 @@ def _seconds(text: str) -> str:
 _CURVE: Final = r"minimum-threshold \d+ \w+ maximum-threshold \d+ \w+(?: {0} \d+)?(?: weight \d+)?"
 
 
-def _full_curve(text: str, *, probability: str) -> str:
-    """Returns the curve with what EOS leaves out when it is the default: 100 percent, weight 0 (unconfirmed)."""
-    chance = re.search(rf"{probability} (\d+)", text)
-    weight = re.search(r"weight (\d+)", text)
-    head = re.split(rf" (?:{probability}|weight) ", text)[0]
-    return f"{head} {probability} {chance[1] if chance else 100} weight {weight[1] if weight else 0}"
-
-
-def _ecn_curve(text: str) -> str:
-    return _full_curve(text, probability="max-mark-probability")
-
-
-def _drop_curve(text: str) -> str:
-    return _full_curve(text, probability="drop-probability")
-
-
 def _bare_kbps(text: str) -> str:
     return text.removesuffix(" kbps")
 
@@ -215,13 +199,12 @@ _LINES: Final = (
     _Line(_QUEUES, "bandwidth percent", r"\d+"),
     _Line(_QUEUES, "bandwidth guaranteed", r"\d+(?: kbps)?|percent \d+", spelling=_bare_kbps),
     _Line(_QUEUES, "shape rate", ".+"),
-    _Line(_QUEUES, "random-detect ecn", _CURVE.format("max-mark-probability"), spelling=_ecn_curve),
+    _Line(_QUEUES, "random-detect ecn", _CURVE.format("max-mark-probability")),
     _Line(_QUEUES, "random-detect ecn count"),
     _Line(
         _QUEUES,
         r"random-detect drop(?: drop-precedence \d)?",
         _CURVE.format("drop-probability"),
-        spelling=_drop_curve,
     ),
 )
 

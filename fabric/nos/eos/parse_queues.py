@@ -13,9 +13,10 @@ from fabric.tree import Value
 __all__ = ("is_guaranteed", "queues", "unknown_queues")
 
 _CURVE: Final = re.compile(
-    r"minimum-threshold (?P<kmin>\d+) (?P<unit>\w+) maximum-threshold (?P<kmax>\d+) \w+ "
-    r"(?:max-mark|drop)-probability (?P<pmax>\d+) weight (?P<weight>\d+)"
+    r"minimum-threshold (?P<kmin>\d+) (?P<unit>\w+) maximum-threshold (?P<kmax>\d+) \w+"
+    r"(?: (?:max-mark|drop)-probability (?P<pmax>\d+))?(?: weight (?P<weight>\d+))?"
 )
+_PMAX_DEFAULT: Final = 100  # and weight 0: unconfirmed
 _SHARE: Final = re.compile(r"percent (\d+)|(\d+) percent|(\d+)")
 
 # word on the line → unit and how many of it (PyAVD schema `random_detect.ecn.threshold.units`; avd issue 4900 for
@@ -88,7 +89,7 @@ def _curve(kind: AqmKind, value: Value, *, counted: Known[bool]) -> Known[Aqm | 
         kind=kind,
         kmin=Threshold(int(match["kmin"]) * unit[1], unit[0]),
         kmax=Threshold(int(match["kmax"]) * unit[1], unit[0]),
-        pmax_percent=int(match["pmax"]),
-        weight=int(match["weight"]),
+        pmax_percent=int(match["pmax"] or _PMAX_DEFAULT),
+        weight=int(match["weight"] or 0),
         counted=counted,
     )

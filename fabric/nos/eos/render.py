@@ -22,6 +22,7 @@ from fabric.nos.eos.defaults import MTU_ROUTED
 from fabric.nos.eos.parse import ALL_OFF, is_routed
 from fabric.nos.eos.parse_watchdog import WATCHDOG
 from fabric.nos.eos.sections import ETHERNET, Sections, sections
+from fabric.nos.eos.session import RULES
 from fabric.nos.eos.text import tree
 from fabric.nos.eos.views import (
     InterfaceView,
@@ -143,13 +144,14 @@ def _profiles(
 
 def _free_name(stem: str, view: ProfileView, used: Collection[str], kept: Mapping[str, Tree]) -> str:
     """Returns a name not in use: that of a kept profile that says the same, so that nobody is bound anew, else new."""
-    same = (name for name, lines in kept.items() if name not in used and _says(view, name) == lines)
+    same = (name for name, lines in kept.items() if name not in used and _says(view, name, lines))
     numbered = chain([stem], (f"{stem}-{number}" for number in count(2)))
     return next(chain(same, (name for name in numbered if name not in used and name not in kept)))
 
 
-def _says(view: ProfileView, name: str) -> Tree:
-    return tree(_filled("profile", profile=replace(view, name=name)))
+def _says(view: ProfileView, name: str, lines: Tree) -> bool:
+    wanted = tree(_filled("profile", profile=replace(view, name=name)))
+    return set(wanted) == set(lines) and all(RULES.same(path, value, lines[path]) for path, value in wanted.items())
 
 
 def _kept_profiles(qos: DeviceQos, context: RenderContext, running: Sections) -> dict[str, Tree]:

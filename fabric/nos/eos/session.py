@@ -39,4 +39,11 @@ RULES: Final = DiffRules(
     # switches.md 1.9 names the re-bind of a profile as what can still lose traffic, without evidence (unconfirmed);
     # profiles are changed in place, so that a re-bind happens only when a port is taken over.
     disruptive=(),
+    # what a curve need not say: 100 percent, weight 0 (defaults unconfirmed; whether EOS shows them, too)
+    unsaid=(
+        (
+            ("(?:interface|qos profile) .*", ".*", "random-detect .*"),
+            "(?: (?:max-mark|drop)-probability 100| weight 0)(?= |$)",
+        ),
+    ),
 )

@@ -31,6 +31,19 @@ def test_map_is_added_before_its_binding_and_removed_after_it() -> None:
     ]
 
 
+def test_what_a_value_need_not_say_is_no_difference_and_comes_back_as_it_stood() -> None:
+    rules = DiffRules(order=(), unsaid=((("Q", "curve"), " weight 0$"),))
+    held: dict[tuple[str, ...], Value] = {("Q", "curve"): "1 2", ("Q", "name"): "1 2", ("Q", "list"): ("x",)}
+    running = Tree(held)
+    same = running.with_changes({("Q", "curve"): "1 2 weight 0"})
+    assert changes(running, intended(same), rules).empty
+    moved: dict[tuple[str, ...], Value] = {("Q", "curve"): "1 3 weight 0", ("Q", "name"): "1 2 weight 0"}
+    other = running.with_changes({**moved, ("Q", "list"): ("y",)})
+    plan = changes(running, intended(other), rules)
+    assert [step.path[1] for step in plan.forward] == ["curve", "name", "list"]
+    assert future(future(running, plan.forward), plan.backward) == running
+
+
 def test_rollback_undoes_in_reverse_order() -> None:
     running = Tree({("MAP", "old"): "1"})
     steps = changes(running, intended(Tree({("MAP", "new"): "2"}), owned=(("MAP", ".*"),)), RULES)

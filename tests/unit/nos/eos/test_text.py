@@ -76,7 +76,20 @@ def test_a_curve_without_its_defaults_is_the_same_curve() -> None:
         "qos profile X\n   tx-queue 3\n      random-detect ecn minimum-threshold 1 kbytes maximum-threshold 2 kbytes"
     )
 
-    assert EOS.tree(short) == EOS.tree(f"{short} max-mark-probability 100 weight 0")
+    full = f"{short} max-mark-probability 100 weight 0"
+
+    assert _only_value_is_same(short, full)
+    assert not _only_value_is_same(short, f"{short} weight 1")
+    assert not _only_value_is_same(short, f"{short} max-mark-probability 10")
+    assert EOS.parse(f"{short}\ninterface Ethernet1\n   service-profile X") == EOS.parse(
+        f"{full}\ninterface Ethernet1\n   service-profile X"
+    )
+
+
+def _only_value_is_same(one: str, other: str) -> bool:
+    ((path, value),) = EOS.tree(one).items()
+    ((_, changed),) = EOS.tree(other).items()
+    return EOS.rules.same(path, value, changed)
 
 
 def test_ranges_are_spelled_out() -> None:
