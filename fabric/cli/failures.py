@@ -4,7 +4,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import typer
 
@@ -13,6 +13,9 @@ from fabric.errors import FabricError, IntentError
 from fabric.serial import to_json
 
 __all__ = ("reported",)
+
+_STOPPED: Final = "stopped by Ctrl-C"
+_INTERRUPTED: Final = 130  # as a shell has it for SIGINT: neither findings nor a failure
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +36,12 @@ def reported(verb: Callable[P, R]) -> Callable[P, R]:
             else:
                 sys.stderr.write(clean(f"error: {error}\n"))
             raise typer.Exit(exit_of_error(error)) from error
+        except KeyboardInterrupt as error:
+            if kwargs.get("as_json"):
+                sys.stdout.write(json.dumps({"error": "KeyboardInterrupt", "what": _STOPPED}, indent=1) + "\n")
+            else:
+                sys.stderr.write(f"{_STOPPED}\n")
+            raise typer.Exit(_INTERRUPTED) from error
 
     return call
 

@@ -32,6 +32,7 @@ __all__ = (
     "mapped",
     "no_credentials",
     "probe_host_key",
+    "reason",
     "unknown_host_key",
 )
 
@@ -195,11 +196,19 @@ def mapped(target: SshTarget, doing: str) -> Iterator[None]:
         raise _lost(target, doing, error) from error
 
 
+def reason(error: BaseException) -> str:
+    """Returns why nobody answered: paramiko hides `Connection refused` behind `[Errno None]`."""
+    causes = getattr(error, "errors", None)  # NoValidConnectionsError: address → OSError
+    if isinstance(causes, dict):
+        return "; ".join(sorted({getattr(one, "strerror", None) or str(one) for one in causes.values()}))
+    return str(error) or type(error).__name__
+
+
 def _lost(target: SshTarget, doing: str, error: Exception) -> ConnectError:
     return ConnectError(
         f"{doing} failed",
         where=target.name,
-        found=str(error) or type(error).__name__,
+        found=reason(error),
         expected=f"an SSH session with {target.host} port {target.port}",
     )
 

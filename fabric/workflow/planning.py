@@ -188,6 +188,7 @@ def resume(saved: PlanDocument, request: Request, environment: Environment, watc
     Raises:
         IntentError: the inventory cannot be read, so that nobody can log in.
         PlanError: the plan is of another fabric, or of no device of this inventory and limit.
+        FabricError: the request asks for more than was reviewed.
     """
     loaded = load_intent(request, environment, watch)
     if saved.fabric != loaded.fabric.name:
@@ -201,14 +202,16 @@ def resume(saved: PlanDocument, request: Request, environment: Environment, watc
     if not plan.switches:
         raise PlanError("the saved plan has no switch of this inventory", remedy="Check the inventory and --limit.")
     if request.adopt and not all(one.adopt for one in plan.switches):
-        raise PlanError(
+        raise FabricError(
             "a saved plan is applied as it was reviewed: it cannot adopt device-wide settings now",
             remedy="Make a new plan with --adopt.",
         )
     texts, unread = read_devices(loaded, plan, request, environment, watch)
     chosen = frozenset(one.device for one in plan.switches)
     gone = {
-        device: FabricError("the saved plan has no change for it: it could not be read then", found=why)
+        device: FabricError(
+            "the saved plan has no change for it: it could not be read then", found=why, remedy="Make a new plan."
+        )
         for device, why in saved.unread
         if device in chosen
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from fabric.errors import FabricError, PlanError
+from fabric.errors import FabricError
 from fabric.push import DeviceJob, SessionFactory, in_flux
 from fabric.state import Outcome
 from fabric.workflow.design import DeviceChange
@@ -120,12 +120,12 @@ def _read(run: Path) -> _Past:
     folder = RunFolder(run)
     document = folder.read("plan", PlanDocument)
     if not (folder.path / "push.json").exists():
-        raise PlanError(
+        raise FabricError(
             f"the run {run.name} pushed nothing, or was killed while it did",
             remedy="A device that was left unconfirmed goes back by itself. Provision again to learn how they stand.",
         )
     results = folder.read("push", PushDocument).results
     touched = {one.device for one in results if one.outcome in _TOUCHED}
     if not touched:
-        raise PlanError(f"the run {run.name} committed nothing", remedy="There is nothing to roll back.")
+        raise FabricError(f"the run {run.name} committed nothing", remedy="There is nothing to roll back.")
     return _Past(document, tuple(one for one in document.devices if one.device in touched))

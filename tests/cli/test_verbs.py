@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from fabric.cli.app import app
+from fabric.cli.failures import reported
 from fabric.lab import Fault, FaultKind
 from tests.strategies.site import Site, served_site, write_site
 
@@ -172,3 +174,30 @@ def test_missing_place_for_runs_or_state_is_exit_5_and_nothing_is_pushed(
     assert (no_runs.exit_code, no_state.exit_code) == (5, 5), no_runs.output + no_state.output
     assert "FABRICCTL_STATE" in no_state.output
     assert {name: front.running() for name, front in site.fronts.items()} == before
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_is_neither_findings_nor_a_failure(as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    @reported
+    def verb(*, as_json: bool) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as ended:
+        verb(as_json=as_json)
+
+    assert ended.value.exit_code == 130
+    told = capsys.readouterr()
+    assert "stopped by Ctrl-C" in (json.loads(told.out)["what"] if as_json else told.err)
+
+
+def test_unreachable_device_says_why(tmp_path: Path) -> None:
+    (tmp_path / "nobody.yml").write_text(
+        "switches: {vars: {ansible_host: 127.0.0.1, ansible_port: 1, ansible_password: x}}"
+    )
+    argv = ["check", "--live", "-i", str(write_site(tmp_path)), "-i", str(tmp_path / "nobody.yml")]
+    result = RUNNER.invoke(app, [*argv, "--runs", str(tmp_path / "runs"), "-q", "--json"])
+    assert result.exit_code == 4, result.output
+    document = json.loads(result.stdout)
+    assert [one["device"] for one in document["devices"]] == ["leaf1", "leaf2"]
+    assert all("Connection refused" in one["error"] for one in document["devices"])
+    assert {one["status"] for one in document["findings"]} == {"unknown"}

@@ -21,6 +21,7 @@ from fabric.remote.ssh import (
     login_refused,
     no_credentials,
     probe_host_key,
+    reason,
     unknown_host_key,
 )
 
@@ -72,7 +73,7 @@ def mapped_netmiko(target: SshTarget, doing: str) -> Iterator[None]:
 
 
 def _lost(target: SshTarget, doing: str, error: BaseException) -> ConnectError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in reason(error).splitlines() if line.strip()]
     return ConnectError(
         f"{doing} failed",
         where=target.name,
