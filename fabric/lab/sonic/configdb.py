@@ -15,6 +15,8 @@ Database: TypeAlias = dict[str, dict[str, Row]]
 def read_database(text: str, *, where: str = "") -> Database:
     """Returns the tables of a config_db.json, nested or in the flat `TABLE|key` form; of a double key the last wins.
 
+    A table without rows is none: Redis keeps none, and the updater would refuse every patch beside it.
+
     Raises:
         FabricError: the text is no JSON object of tables.
     """
@@ -33,7 +35,7 @@ def read_database(text: str, *, where: str = "") -> Database:
             tables.setdefault(table, {}).update(rows if isinstance(rows, dict) else {})
     if not is_database(tables):
         raise FabricError("the configuration has a row that is no JSON object", where=where)
-    return tables
+    return {table: rows for table, rows in tables.items() if rows}
 
 
 def is_database(data: object) -> bool:

@@ -69,8 +69,16 @@ def test_seed_is_shown_back_whole(name: str, reference: Path) -> None:
     for table, rows in json.loads(text).items():
         head, bar, key = table.partition("|")
         expected.setdefault(head, {}).update({key: rows} if bar else rows)
+    expected = {table: rows for table, rows in expected.items() if rows}  # Redis keeps no empty table
     assert json.loads(device.execute("show runningconfiguration all", "admin").text) == expected
     assert json.loads(device.startup()) == expected
+
+
+def test_empty_table_of_the_seed_stands_in_no_patch_s_way() -> None:
+    one = SonicDevice(DeviceSpec("leaf1", "sonic", json.dumps({**SEED, "QUEUE": {}})), FakeClock())
+    one.updater.patch(json.dumps([{"op": "replace", "path": "/PORT/Ethernet0/mtu", "value": "9216"}]))
+    assert one.database["PORT"]["Ethernet0"]["mtu"] == "9216"
+    assert "QUEUE" not in one.database
 
 
 def test_shown_text_is_naturally_sorted() -> None:
