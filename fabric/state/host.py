@@ -41,6 +41,7 @@ class NicState:
         prio_buffer: priority → receive buffer. buffer_bytes: per buffer.
         rate_limit_mbps: per traffic class, None for none. rate_limit_percent: likewise, of the link, 0 for none.
         firmware_lldp: the NIC's own LLDP agent runs.
+        rdma_device: the RDMA device on this netdev, None: there is none.
         default_tos: type of service of connections that ask for none. default_mode: `RoCE v2`, `IB/RoCE v1`.
         traffic_class: what overrides the type of service of every queue pair, None for nothing.
         np_priorities: priorities whose CE marks are answered with CNPs. rp_priorities: that slow down on CNPs.
@@ -70,6 +71,7 @@ class NicState:
     global_pause_rx: Known[bool] = UNKNOWN
     global_pause_tx: Known[bool] = UNKNOWN
     firmware_lldp: Known[bool] = UNKNOWN
+    rdma_device: Known[str | None] = UNKNOWN
     default_tos: Known[int] = UNKNOWN
     default_mode: Known[str] = UNKNOWN
     traffic_class: Known[int | None] = UNKNOWN
