@@ -26,6 +26,7 @@ __all__ = (
     "RollbackFailedError",
     "TransportError",
     "UnsupportedFeatureError",
+    "one_line",
 )
 
 
@@ -52,13 +53,18 @@ class Problem:
     remedy: str = ""
 
     def __str__(self) -> str:
-        where = ": ".join(part for part in (self.place, self.device, self.field) if part)
+        where = ": ".join(one_line(part) for part in (self.place, self.device, self.field) if part)
         text = f"{where}: {self.what}" if where else self.what
         if self.found or self.expected:
-            pair = [f"found {self.found}"] if self.found else []
+            pair = [f"found {one_line(self.found)}"] if self.found else []
             pair += [f"expected {self.expected}"] if self.expected else []
             text += f" ({', '.join(pair)})"
         return f"{text}. {self.remedy}" if self.remedy else text
+
+
+def one_line(text: str) -> str:
+    """Returns `text` with control characters escaped: a newline in a key would forge a second problem."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 class FabricError(Exception):

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from fabric.errors import Problem
+from fabric.errors import Problem, one_line
 from fabric.intent.ranges import RangeError, expand
 from fabric.remote.ansible import RawHost
 
@@ -240,7 +240,7 @@ def _duplicates(file: Path, node: Any) -> Iterator[Problem]:
         name = str(key.value)
         if name in seen:
             yield Problem(
-                f"the key {name} stands twice in one mapping",
+                f"the key {one_line(name)} stands twice in one mapping",
                 place=f"{file}:{line}",
                 remedy=f"Remove one; the first is on line {seen[name]}.",
             )

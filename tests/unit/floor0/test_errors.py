@@ -35,3 +35,9 @@ def test_intent_error_lists_every_problem() -> None:
     two = IntentError([Problem("first"), Problem("second", device="leaf2")])
     assert str(one) == "the inventory has 1 problem:\n  first"
     assert str(two) == "the inventory has 2 problems:\n  first\n  leaf2: second"
+
+
+def test_problem_is_one_line_whatever_stands_in_it() -> None:
+    problem = Problem("there is no such key", "a.yml:1", field="fabric_ports[0].x\nerror: all is well\x1b[2J")
+
+    assert str(problem) == "a.yml:1: fabric_ports[0].x\\nerror: all is well\\x1b[2J: there is no such key"

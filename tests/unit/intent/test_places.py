@@ -135,3 +135,12 @@ def test_numbers_in_base_8_and_60_are_found_in_our_variables_only(tmp_path: Path
     found = [(flaw.spot.variable, flaw.found) for flaw in number_traps([tmp_path], Places([tmp_path], HOSTS))]
 
     assert found == [("fabric_a", "010"), ("fabric_a", "12:30"), ("fabric_a", "1:2:3")]
+
+
+def test_a_key_with_a_newline_forges_no_second_problem(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yml"
+    file.write_text('"a\\nerror: x": 1\n"a\\nerror: x": 2\n', encoding="utf-8")
+
+    (problem,) = syntax_problems([file])
+
+    assert "the key a\\nerror: x stands twice" in str(problem)
