@@ -52,7 +52,7 @@ class Platform:
         queue_alpha_log2: threshold of a queue for lossy frames, alpha x free of the shared buffer.
         xon_offset_bytes: resume this far below XOFF where neither XON nor an offset is configured.
         auto_pfc: whether PFC left to DCBX is on.
-        quantum_bytes: smallest round-robin quantum; no less than a frame.
+        quantum_bytes: what the heaviest queue may send in one round; no less than a frame.
         segment_bytes, queue_buffer_bytes: denominators of thresholds in segments and per cent, None if not known.
         marks_all_above_kmax, mtu_overhead_bytes: as in `Capabilities`.
     """
@@ -252,11 +252,11 @@ class _Planner:
     def _queues(self) -> tuple[QueuePlan, ...]:
         chosen = [self._scheduler(self.port.queue(index)) for index in range(QUEUES)]
         weights = [one.weight or 1 for one in chosen if one.kind is not SchedulerKind.STRICT]
-        least = min(weights, default=1)
+        heaviest = max(weights, default=1)
         return tuple(
             QueuePlan(
                 strict=one.kind is SchedulerKind.STRICT,
-                quantum_bytes=-(-(one.weight or 1) * self.platform.quantum_bytes // least),
+                quantum_bytes=max(1, (one.weight or 1) * self.platform.quantum_bytes // heaviest),
                 shape_bps=None if one.shape_kbps is None else one.shape_kbps * 1000,
             )
             for one in chosen

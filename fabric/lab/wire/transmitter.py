@@ -102,7 +102,8 @@ class Transmitter(Generic[T]):
             self._deficit[queue] -= size
             if not self.queues[queue]:
                 self._deficit[queue] = 0
-                self._pass_turn()
+                if queue == self._turn:
+                    self._pass_turn()
         if plan.shape_bps is not None:
             self._shape(queue, size, plan.shape_bps, now_ns)
         return queue, item
@@ -136,8 +137,13 @@ class Transmitter(Generic[T]):
         for queue in self._strict:
             if self._ready(queue, now_ns):
                 return queue
-        if not any(self._ready(queue, now_ns) for queue in self._weighted):
+        ready = [queue for queue in self._weighted if self._ready(queue, now_ns)]
+        if not ready:
             return None
+        if len(ready) == 1:  # alone it has the link; a light queue's many rounds would only take time
+            (queue,) = ready
+            self._deficit[queue] = max(self._deficit[queue], self.queues[queue][0].size_bytes)
+            return queue
         while True:  # ends: each round adds a quantum to a queue that is ready
             queue = self._turn
             if not self._plans[queue].strict and self._ready(queue, now_ns):

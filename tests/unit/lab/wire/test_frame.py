@@ -1,6 +1,7 @@
 import io
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,10 @@ from fabric.lab.wire.pfc import is_mac_control, pause_ns, pfc_frame, read_pfc
 from fabric.lab.wire.roce import invariant_crc, payload_span, read_bth
 from tests.unit.lab.wire.wiring import flow
 
-IPV6 = {"source_ip": bytes.fromhex("fd000000000000000000000000000001"), "destination_ip": bytes(15) + b"\x02"}
+IPV6: dict[str, Any] = {
+    "source_ip": bytes.fromhex("fd000000000000000000000000000001"),
+    "destination_ip": bytes(15) + b"\x02",
+}
 
 
 def test_fields_of_a_tagged_frame_are_read() -> None:
@@ -74,8 +78,8 @@ def test_a_frame_without_ip_keeps_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, IPV6, {"vlan": (3, 7)}])
-def test_a_mark_leaves_the_invariant_crc_right(changes: dict[str, object]) -> None:
-    frame = replace(flow(1, 2), **changes).frame(7, b"odd")  # type: ignore[arg-type]
+def test_a_mark_leaves_the_invariant_crc_right(changes: dict[str, Any]) -> None:
+    frame = replace(flow(1, 2), **changes).frame(7, b"odd")
     headers = parse(frame)
     assert headers is not None
     marked = with_mark(frame, headers)
