@@ -1,4 +1,4 @@
-"""Exit codes: 0 ok, 1 findings, 2 usage, 3 inventory, 4 device or host, 5 environment, 10 changes (if asked for)."""
+"""Exit codes: 0 ok, 1 findings, 2 usage, 3 inventory, 4 device or host, 5 environment, 10 changes, 130 Ctrl-C."""
 
 from enum import IntEnum
 
@@ -26,6 +26,7 @@ class Exit(IntEnum):
     DEVICE = 4
     ENVIRONMENT = 5
     CHANGES = 10  # only with --detailed-exitcode
+    INTERRUPTED = 130  # as a shell has it for SIGINT: neither findings nor a failure
 
 
 def exit_of_error(error: FabricError) -> Exit:

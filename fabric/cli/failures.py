@@ -15,7 +15,6 @@ from fabric.serial import to_json
 __all__ = ("reported",)
 
 _STOPPED: Final = "stopped by Ctrl-C"
-_INTERRUPTED: Final = 130  # as a shell has it for SIGINT: neither findings nor a failure
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +40,9 @@ def reported(verb: Callable[P, R]) -> Callable[P, R]:
                 sys.stdout.write(json.dumps({"error": "KeyboardInterrupt", "what": _STOPPED}, indent=1) + "\n")
             else:
                 sys.stderr.write(f"{_STOPPED}\n")
-            raise typer.Exit(_INTERRUPTED) from error
+            from fabric.cli.exits import Exit  # as above
+
+            raise typer.Exit(Exit.INTERRUPTED) from error
 
     return call
 
