@@ -101,9 +101,18 @@ def _request(sources: Sequence[str], options: _Options) -> Request:
         adopt=bool(options.get("adopt", False)),
         disruptive=bool(options.get("disruptive", False)),
         force=bool(options.get("force", False)),
-        confirm_s=int(str(options.get("confirm_s") or DEFAULT_CONFIRM_S)),
-        workers=int(str(options.get("workers") or 8)),
+        confirm_s=_number(options, "confirm_s", DEFAULT_CONFIRM_S, range(10, 86400)),
+        workers=_number(options, "workers", 8, range(1, 257)),
     )
+
+
+def _number(options: _Options, name: str, default: int, allowed: range) -> int:
+    text = str(options.get(name, default))
+    if not text.isdecimal() or int(text) not in allowed:
+        raise FabricError(
+            f"the option {name} is out of range", found=text, expected=f"{allowed.start} … {allowed.stop - 1}"
+        )
+    return int(text)
 
 
 def _result(summary: Summary) -> dict[str, object]:

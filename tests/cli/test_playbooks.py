@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from fabric.workflow import ansible_entry
+from tests.strategies.site import write_site
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
 SECRET = "correct horse"
@@ -104,3 +107,10 @@ def test_rollback_without_a_run_is_refused(playbook: Playbook) -> None:
     done = playbook.run("rollback.yml")
     assert done.returncode == 2
     assert "say which run" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("name", "value"), [("confirm_s", 5), ("confirm_s", "0"), ("workers", 0), ("workers", "x")])
+def test_numbers_out_of_range_are_told_and_not_replaced(name: str, value: object, tmp_path: Path) -> None:
+    answer = ansible_entry("check", [str(write_site(tmp_path))], check_mode=False, options={name: value})
+    assert answer["failed"] is True
+    assert f"the option {name} is out of range" in str(answer["msg"])
