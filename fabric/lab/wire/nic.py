@@ -102,5 +102,5 @@ class NicModel:
         return max(transmitter.busy_until_ns, self._changed_ns) if sendable else None
 
     def _changed(self, now_ns: int) -> list[Departure]:
-        self._changed_ns = now_ns
+        self._changed_ns = max(self._changed_ns, now_ns)
         return self.advance(now_ns)
