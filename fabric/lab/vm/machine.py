@@ -1,0 +1,336 @@
+"""One virtual machine: started, reached over SSH, stopped, saved, brought back.
+
+    FOLDER/NAME/   machine.json  what it is, and its process's token: written before the process exists
+                   process.json  which process it is
+                   login, host   its SSH keys        known_hosts
+                   seed.tar      its first files     disk.qcow2  what it has written
+                   qmp, console  sockets             console.log, qemu.log
+
+A folder without a running process is a machine that is off: it can be started again, with the disk it had.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fabric import serial
+from fabric.clock import Clock
+from fabric.errors import ConnectError, HostError
+from fabric.lab.vm import processes
+from fabric.lab.vm.image import Image
+from fabric.lab.vm.keys import make_key
+from fabric.lab.vm.programs import run
+from fabric.lab.vm.qemu import LOOPBACK, Accelerator, command_line
+from fabric.lab.vm.qmp import monitor
+from fabric.lab.vm.spec import Identity, MachineSpec, seed_tar
+from fabric.remote.ssh import ExecResult, SshClient, SshTarget
+
+__all__ = ("Machine", "create", "restore", "sweep")
+
+_READY: Final = b"fabric-lab: ready"
+_POLL_S: Final = 0.05
+_SETTLE_S: Final = 10.0
+_PER_STATE: Final = ("machine.json", "login", "host", "seed.tar", "disk.qcow2", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What `machine.json` holds."""
+
+    spec: MachineSpec
+    token: str
+    host_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine of the lab, running or not. Not for several threads at once.
+
+    Attributes:
+        folder: its files.
+        image: what it boots.
+    """
+
+    spec: MachineSpec
+    folder: Path
+    image: Image
+    clock: Clock
+
+    def start(self, accelerator: Accelerator, *, is_incoming: bool = False) -> None:
+        """Starts the process; returns before the guest is up.
+
+        Raises:
+            HostError: QEMU did not start; `found` has its words.
+        """
+        token = secrets.token_hex(5)
+        stored = _read(self.folder)
+        _write(self.folder, _Stored(self.spec, token, stored.host_key))
+        for name in ("qmp", "console", "console.log", "process.json"):
+            (self.folder / name).unlink(missing_ok=True)
+        argv = command_line(self.spec, self.image, accelerator=accelerator, token=token, is_incoming=is_incoming)
+        with (self.folder / "qemu.log").open("wb") as log:
+            process = subprocess.Popen(  # outlives this program on purpose: `lab up` ends, the lab stays
+                argv,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        if record := processes.record_of(process.pid, token):
+            processes.write_record(self.folder / "process.json", record)
+        self._await((self.folder / "qmp").exists, _SETTLE_S, "QEMU did not start", process)
+        if not is_incoming:
+            self.publish_port()
+
+    def publish_port(self) -> None:
+        """Writes the known_hosts file anew, after QEMU chose the port: so no two labs want the same one."""
+        key = _read(self.folder).host_key
+        _write_private(self.folder / "known_hosts", f"[{LOOPBACK}]:{self.ssh_port()} {key}\n".encode())
+
+    def ssh_port(self) -> int:
+        """Returns the TCP port on the loopback address that leads to the guest's SSH server."""
+        with monitor(self.spec.name, self.folder / "qmp") as session:
+            text: str = session.ask("human-monitor-command", {"command-line": "info usernet"})
+        for line in text.splitlines():
+            words = line.split()  # Protocol[State] FD SourceAddress Port DestAddress Port …
+            if words[:1] == ["TCP[HOST_FORWARD]"]:
+                return int(words[3])
+        raise HostError("QEMU does not forward a port to the guest", where=self.spec.name, found=text)
+
+    def target(self) -> SshTarget:
+        """Returns how to log in as root."""
+        return SshTarget(
+            self.spec.name,
+            LOOPBACK,
+            self.ssh_port(),
+            "root",
+            private_key=self.folder / "login",
+            known_hosts=self.folder / "known_hosts",
+        )
+
+    def wait(self, *, limit_s: float = 180.0) -> None:
+        """Returns when the guest has booted and its SSH server listens.
+
+        Raises:
+            HostError: it did not in time, or the process ended; `found` has the end of the console.
+        """
+        log = self.folder / "console.log"
+        self._await(lambda: log.exists() and _READY in log.read_bytes(), limit_s, "the machine did not boot")
+
+    def _await(
+        self, is_done: Callable[[], bool], limit_s: float, what: str, process: "subprocess.Popen[bytes] | None" = None
+    ) -> None:
+        end_ns = self.clock.now_ns() + round(limit_s * 1e9)
+        while not is_done():
+            has_ended = process.poll() is not None if process else not self.is_running()
+            if has_ended or self.clock.now_ns() > end_ns:
+                raise HostError(
+                    f"{what}: {'its process ended' if has_ended else f'not within {limit_s:g} s'}",
+                    where=self.spec.name,
+                    found=_tail(self.folder / "qemu.log") + _tail(self.folder / "console.log"),
+                )
+            self.clock.sleep_s(_POLL_S)
+
+    @contextmanager
+    def login(self) -> Iterator[SshClient]:
+        """Yields an SSH session as root."""
+        client = SshClient(self.target(), clock=self.clock)
+        client.open()
+        try:
+            yield client
+        finally:
+            client.close()
+
+    def is_running(self) -> bool:
+        """Returns whether the process is alive."""
+        record = processes.read_record(self.folder / "process.json")
+        return record is not None and processes.is_running(record)
+
+    def memory_bytes(self) -> int:
+        """Returns what the process holds in memory now (VmRSS of proc(5))."""
+        record = processes.read_record(self.folder / "process.json")
+        status = Path(f"/proc/{record.pid}/status").read_text(encoding="utf-8") if record else ""
+        return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")), 0)
+
+    def power_off(self, *, limit_s: float = 60.0) -> None:
+        """Shuts the guest down and returns when its process has ended; ends it after the limit. The disk stays."""
+        with suppress(HostError, ConnectError), self.login() as session:
+            session.exec(["systemctl", "poweroff"], timeout_s=10)
+        end_ns = self.clock.now_ns() + round(limit_s * 1e9)
+        while self.is_running() and self.clock.now_ns() < end_ns:
+            self.clock.sleep_s(_POLL_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends the process at once, as a power cut does. The disk stays."""
+        _end_processes(self.folder)
+
+    def remove(self) -> None:
+        """Ends the process and removes every file of the machine, its sockets for data included."""
+        _remove(self.folder)
+
+    def save(self, folder: Path) -> None:
+        """Saves memory and disk into a new folder, and ends the machine.
+
+        The folder holds the machine's keys: only the owner may read it.
+
+        Raises:
+            HostError: QEMU could not.
+        """
+        with monitor(self.spec.name, self.folder / "qmp") as session:
+            session.ask("stop")
+            session.ask("migrate-set-parameters", {"max-bandwidth": 1 << 40})
+            session.ask("migrate", {"uri": "exec:cat > memory"})  # relative: nothing to quote for QEMU's shell
+            while (status := session.ask("query-migrate")["status"]) not in {"completed", "failed", "cancelled"}:
+                del status
+                self.clock.sleep_s(_POLL_S)
+            if status != "completed":
+                raise HostError("the machine's memory could not be saved", where=self.spec.name, found=status)
+            session.ask("quit")
+        self.kill()
+        part = folder.with_name(f"{folder.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(mode=0o700, parents=True)
+        for name in _PER_STATE:
+            shutil.move(self.folder / name, part / name)
+        part.rename(folder)
+        self.remove()
+
+
+def create(lab: Path, spec: MachineSpec, image: Image, *, clock: Clock) -> Machine:
+    """Returns a machine that was never started, with keys and a disk of its own.
+
+    Args:
+        lab: the lab's folder.
+        spec: what it is.
+        image: what it boots.
+        clock: measures how long to wait.
+
+    Raises:
+        HostError: there is one of that name.
+    """
+    folder = _new_folder(lab, spec.name)
+    login, host = make_key(), make_key()
+    _write_private(folder / "login", login.private)
+    _write_private(folder / "host", host.private)
+    identity = Identity(secrets.token_hex(16), login.public, host.public, host.private)
+    _write_private(folder / "seed.tar", seed_tar(spec, identity))
+    _write(folder, _Stored(spec, "", host.public))
+    _overlay(folder, image.root, "raw")
+    return Machine(spec, folder, image, clock)
+
+
+def restore(lab: Path, saved: Path, image: Image, *, accelerator: Accelerator, clock: Clock) -> Machine:
+    """Returns a running machine as it was when it was saved. The saved state stays, and may be restored many times.
+
+    Sockets for data are where they were then. Only one of several restored machines may use them.
+
+    Args:
+        lab: the lab's folder.
+        saved: what `Machine.save` wrote.
+        image: the one that it booted.
+        accelerator: the one it was saved under.
+        clock: measures how long to wait.
+    """
+    stored = _read(saved)
+    folder = _new_folder(lab, stored.spec.name)
+    for name in ("machine.json", "login", "host", "seed.tar"):
+        shutil.copy2(saved / name, folder / name)
+    (folder / "memory").symlink_to(saved / "memory")
+    _overlay(folder, saved / "disk.qcow2", "qcow2")
+    machine = Machine(stored.spec, folder, image, clock)
+    machine.start(accelerator, is_incoming=True)
+    with monitor(stored.spec.name, folder / "qmp") as session:
+        session.ask("migrate-incoming", {"uri": "exec:cat memory"})
+        while (found := session.ask("query-status")["status"]) == "inmigrate":
+            clock.sleep_s(_POLL_S)
+        if found != "running":  # it was stopped when it was saved
+            session.ask("cont")
+    machine.publish_port()
+    with machine.login() as session_in_guest:
+        _check(session_in_guest.exec(["date", "-s", f"@{clock.unix_s():.0f}"]), "setting the clock", stored.spec.name)
+    return machine
+
+
+def sweep(lab: Path) -> tuple[str, ...]:
+    """Ends every process and removes every file of a lab, whoever left them, and returns the names of its machines."""
+    if not lab.is_dir():
+        return ()
+    names = tuple(sorted(path.name for path in lab.iterdir() if (path / "machine.json").exists()))
+    for name in names:
+        _remove(lab / name)
+    with suppress(OSError):  # somebody else's files are in it: not ours to remove
+        lab.rmdir()
+    return names
+
+
+def _check(result: ExecResult, doing: str, name: str) -> None:
+    if not result.ok:
+        raise HostError(f"{doing} failed", where=name, found=result.stderr.strip())
+
+
+def _new_folder(lab: Path, name: str) -> Path:
+    lab.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = lab / name
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError as error:
+        raise HostError(
+            "the lab has a machine of this name", where=name, found=str(folder), remedy="Run: fabricctl lab down"
+        ) from error
+    return folder
+
+
+def _overlay(folder: Path, backing: Path, kind: str) -> None:
+    argv = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", str(backing), str(folder / "disk.qcow2")]
+    run(argv, doing="making the disk")
+
+
+def _end_processes(folder: Path) -> None:
+    record = processes.read_record(folder / "process.json")
+    if record is not None:
+        processes.end(record)
+    with suppress(OSError, ValueError):  # no machine.json: it never had a process
+        if token := _read(folder).token:
+            for one in processes.with_token(f"fabric-{token}"):
+                processes.end(one)
+    (folder / "process.json").unlink(missing_ok=True)
+
+
+def _remove(folder: Path) -> None:
+    _end_processes(folder)
+    with suppress(OSError, ValueError):
+        for nic in _read(folder).spec.nics:
+            if nic.is_server:
+                Path(nic.socket).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read(folder: Path) -> _Stored:
+    return serial.from_json(_Stored, json.loads((folder / "machine.json").read_text(encoding="utf-8")))
+
+
+def _write(folder: Path, stored: _Stored) -> None:
+    _write_private(folder / "machine.json", json.dumps(serial.to_json(stored)).encode())
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no path
+        file.write(content)
+
+
+def _tail(path: Path) -> str:
+    try:
+        return path.read_bytes()[-600:].decode("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,90 @@
+"""The command line of QEMU for one machine of the lab. Pure: runs nothing."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from fabric.lab.vm.image import Image
+from fabric.lab.vm.spec import MANAGEMENT_MAC, MachineSpec
+
+__all__ = ("LOOPBACK", "Accelerator", "command_line", "probe_command_line")
+
+LOOPBACK: Final = "127.0.0.1"
+_KERNEL_WORDS: Final = (
+    "console=ttyS0 root=/dev/vda rw quiet panic=-1 mitigations=off net.ifnames=0 systemd.show_status=0"
+)
+# No display, no default network, no firmware for network boot: each costs boot time or listens somewhere.
+_BARE: Final = ("-nodefaults", "-no-user-config", "-display", "none", "-vga", "none")
+
+
+class Accelerator(StrEnum):
+    """What runs the guest's instructions."""
+
+    KVM = "kvm"
+    TCG = "tcg"
+
+
+def _accelerated(accelerator: Accelerator) -> list[str]:
+    if accelerator is Accelerator.KVM:
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi,tb-size=128", "-cpu", "max"]
+
+
+def probe_command_line(image: Image, accelerator: Accelerator) -> tuple[str, ...]:
+    """Returns the command that boots to the initial RAM file system, says so on its output, and ends."""
+    return (
+        "qemu-system-x86_64",
+        *_accelerated(accelerator),
+        *("-machine", "pc-i440fx-7.2", "-m", "256", *_BARE, "-no-reboot", "-serial", "stdio"),
+        *("-kernel", str(image.kernel), "-initrd", str(image.initrd)),
+        *("-append", f"{_KERNEL_WORDS} fabric.probe "),
+    )
+
+
+def command_line(
+    spec: MachineSpec, image: Image, *, accelerator: Accelerator, token: str, is_incoming: bool = False
+) -> tuple[str, ...]:
+    """Returns the command for one machine.
+
+    It runs in the machine's folder: `disk.qcow2`, `seed.tar`, `qmp` and `console` are relative, so that a long path of
+    the folder does not exceed what a socket's name may have.
+
+    Args:
+        spec: what it is.
+        image: what it boots.
+        accelerator: what runs its instructions.
+        token: tells this process from all others; it stands in the process's name.
+        is_incoming: wait for a saved state instead of booting.
+    """
+    data: list[str] = []
+    for index, nic in enumerate(spec.nics):
+        server = "on" if nic.is_server else "off"
+        path = nic.socket.replace(",", ",,")  # QEMU's option syntax
+        data += ["-netdev", f"stream,id=data{index},server={server},addr.type=unix,addr.path={path}"]
+        device = (
+            f"virtio-net-pci,netdev=data{index},mac={nic.mac},host_mtu={nic.mtu_bytes},romfile=,addr={0x10 + index:#x}"
+        )
+        data += ["-device", device]
+    return (
+        "qemu-system-x86_64",
+        *("-name", f"guest={spec.name},process=fabric-{token}"),
+        *_accelerated(accelerator),
+        *("-machine", "pc-i440fx-7.2", "-smp", str(spec.cpus), "-m", str(spec.memory_mib), *_BARE),
+        *("-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", _KERNEL_WORDS),
+        *("-drive", "file=disk.qcow2,if=none,id=root,format=qcow2,discard=unmap"),
+        *("-device", "virtio-blk-pci,drive=root,addr=0x4"),
+        *("-device", "virtio-rng-pci,addr=0x5"),
+        *("-fw_cfg", "name=opt/fabric/seed,file=seed.tar"),
+        *("-netdev", f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:{LOOPBACK}:0-:22"),
+        *("-device", f"virtio-net-pci,netdev=mgmt,mac={MANAGEMENT_MAC},romfile=,addr=0x6"),
+        *data,
+        *("-chardev", "socket,id=console,path=console,server=on,wait=off,logfile=console.log,logappend=on"),
+        *("-serial", "chardev:console"),
+        *("-qmp", "unix:qmp,server=on,wait=off"),
+        *(("-incoming", "defer") if is_incoming else ()),
+    )
+
+
+def console_log(folder: Path) -> Path:
+    """Returns where the machine in that folder writes what its console shows."""
+    return folder / "console.log"
