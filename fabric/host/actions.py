@@ -4,7 +4,7 @@ A step is data. It is performed over any executor, or written as JSON for the ag
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ __all__ = (
     "Disruption",
     "Link",
     "MakeFolder",
+    "PutFile",
     "RemoveFolder",
     "RemoveLink",
     "Run",
@@ -65,6 +66,15 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class PutFile:
+    """Make or replace a whole file, never seen half written. The text may be secret: repr does not show it."""
+
+    path: str
+    text: str = field(repr=False)
+    mode: int = 0o644
+
+
+@dataclass(frozen=True, slots=True)
 class MakeFolder:
     """Make one folder; that it is there already is no failure."""
 
@@ -104,7 +114,7 @@ class ControllerAttribute:
     host_traddr: str = ""
 
 
-Action: TypeAlias = Run | Write | MakeFolder | RemoveFolder | Link | RemoveLink | ControllerAttribute
+Action: TypeAlias = Run | Write | PutFile | MakeFolder | RemoveFolder | Link | RemoveLink | ControllerAttribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +147,8 @@ def _one(action: Action) -> Json:
             return {"do": "run", "argv": [*argv], "unless_exists": unless_exists, "accepted": [*accepted]}
         case Write(path, text):
             return {"do": "write", "path": path, "text": text}
+        case PutFile(path):
+            raise ValueError(f"{path}: a file is put once, not at each boot")
         case MakeFolder(path):
             return {"do": "make-folder", "path": path}
         case RemoveFolder(path):

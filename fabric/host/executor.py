@@ -11,8 +11,18 @@ from pathlib import Path
 from typing import Final, Protocol, assert_never
 
 from fabric.errors import ConnectError, HostError
-from fabric.host.actions import Action, ControllerAttribute, Link, MakeFolder, RemoveFolder, RemoveLink, Run, Write
-from fabric.remote.ssh import ExecResult, SshClient
+from fabric.host.actions import (
+    Action,
+    ControllerAttribute,
+    Link,
+    MakeFolder,
+    PutFile,
+    RemoveFolder,
+    RemoveLink,
+    Run,
+    Write,
+)
+from fabric.remote.ssh import ExecResult
 
 __all__ = ("Executor", "LocalExecutor", "RecordedExecutor", "SshExecutor", "list_folder", "perform", "perform_all")
 
@@ -78,6 +88,14 @@ def _plain_words() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C"}  # parsers read the untranslated words
 
 
+class Exec(Protocol):
+    """The part of `fabric.remote.ssh.SshClient` that is needed here."""
+
+    def exec(self, argv: Sequence[str], *, timeout_s: float = ..., stdin: bytes = ...) -> ExecResult:
+        """Returns what the command left."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SshExecutor:
     """A host over one open SSH connection.
@@ -87,7 +105,7 @@ class SshExecutor:
         become: words before each command, `("sudo", "-n")`.
     """
 
-    client: SshClient
+    client: Exec
     host: str
     become: tuple[str, ...] = ()
     timeout_s: float = _TIMEOUT_S
@@ -173,6 +191,8 @@ def perform(executor: Executor, action: Action, *, host: str) -> None:
                 _require(executor.run(argv), " ".join(argv), host, accepted=accepted)
         case Write(path, text):
             _require(executor.write(path, text), f"write {text!r} to {path}", host)
+        case PutFile():
+            _put(executor, action, host)
         case ControllerAttribute():
             _write_controllers(executor, action, host)
         case _:
@@ -197,6 +217,15 @@ def _folder_argv(executor: Executor, action: MakeFolder | RemoveFolder | Link | 
             return ["rm", "-f", "--", path]
         case _:
             assert_never(action)
+
+
+def _put(executor: Executor, action: PutFile, host: str) -> None:
+    """Three steps, so that a secret is never readable by others and the name never holds half a file."""
+    half = f"{action.path}.fabricctl"
+    mode = f"{action.mode:04o}"
+    _require(executor.run(["install", "-D", "-m", mode, "/dev/null", half]), f"make {half}", host)
+    _require(executor.write(half, action.text), f"write {half}", host)
+    _require(executor.run(["mv", "-f", "--", half, action.path]), f"put {action.path}", host)
 
 
 def _require(done: ExecResult, doing: str, host: str, *, accepted: tuple[int, ...] = (0,)) -> None:

@@ -11,6 +11,7 @@ __all__ = (
     "configfs_nqn",
     "hostid",
     "ip_address",
+    "module",
     "netdev",
     "nqn",
     "pci_address",
@@ -21,6 +22,7 @@ __all__ = (
 
 _NETDEV: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")  # Linux IFNAMSIZ: 15 characters
 _RDMA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")  # Linux IB_DEVICE_NAME_MAX: 63 characters
+_MODULE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,55}")  # Linux MODULE_NAME_LEN
 _PCI: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 # NVM Express Base Specification 2.0, section 4.5; a comma would end the kernel's option, a space our argument
 _NQN: Final = re.compile(r"nqn\.\d{4}-(0[1-9]|1[0-2])\.[A-Za-z0-9][A-Za-z0-9.-]*(:[A-Za-z0-9._:/+=@-]+)?")
@@ -53,6 +55,15 @@ def rdma_device(text: str) -> str:
         HostError: it is none.
     """
     return _checked(_RDMA, text, "RDMA device", "a name such as mlx5_0")
+
+
+def module(text: str) -> str:
+    """Returns `text`, the name of a kernel module.
+
+    Raises:
+        HostError: it is none.
+    """
+    return _checked(_MODULE, text, "kernel module", "a name such as nvme-rdma")
 
 
 def pci_address(text: str) -> str:

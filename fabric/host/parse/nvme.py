@@ -14,7 +14,7 @@ from fabric.host.parse.text import document, whole
 from fabric.qos import UNKNOWN, Known
 from fabric.state.host import NvmePath, NvmeSubsystem
 
-__all__ = ("NvmeDevice", "controller", "read_devices", "read_subsystems", "read_subsystems_text", "with_controllers")
+__all__ = ("NvmeDevice", "controller", "read_devices", "read_subsystems", "read_subsystems_text", "with_ana")
 
 _OFF: Final = "off"  # Linux drivers/nvme/host/core.c prints it for -1
 _HEAD: Final = re.compile(r"(nvme-subsys\d+) - NQN=(\S+)")
@@ -202,9 +202,11 @@ def _size(sqsize: Known[int]) -> Known[int]:
     return UNKNOWN if sqsize is UNKNOWN else sqsize + 1  # sysfs counts from 0
 
 
-def with_controllers(one: NvmeSubsystem, controllers: Mapping[str, NvmePath]) -> NvmeSubsystem:
-    """Returns `one` with each path as sysfs has it, where sysfs has it; ANA stays from the listing."""
+def with_ana(one: NvmeSubsystem, listed: Mapping[str, NvmePath]) -> NvmeSubsystem:
+    """Returns `one` with the ANA states of a listing, by controller: sysfs keeps them elsewhere."""
     if one.paths is UNKNOWN:
         return one
-    paths = (replace(controllers.get(path.controller, path), ana=path.ana) for path in one.paths)
+    paths = (
+        replace(path, ana=listed[path.controller].ana) if path.controller in listed else path for path in one.paths
+    )
     return replace(one, paths=tuple(paths))

@@ -1,0 +1,190 @@
+"""Reads a whole host over any executor: NIC facts, NIC state, RDMA ports, GIDs, neighbours, NVMe. Changes nothing.
+
+What cannot be read is UNKNOWN. sysfs is the truth for NVMe controllers; nvme-cli adds only what it alone shows.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from fabric.errors import HostError
+from fabric.host import names
+from fabric.host.executor import Executor, list_folder
+from fabric.host.families.catalog import driver
+from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH
+from fabric.host.nvme.target import read_target
+from fabric.host.parse import lldp, nvme, rdma
+from fabric.host.settings import NicFacts, NicReading, observe
+from fabric.plan.model import HostNicPlan, HostPlan
+from fabric.qos import UNKNOWN, Known
+from fabric.state.host import GidEntry, HostState, NvmePath, NvmeSubsystem
+
+__all__ = ("HostReading", "discover", "observe_host", "read_controllers", "read_gid_files")
+
+_NVME: Final = "/sys/class/nvme"
+_ATTRIBUTES: Final = (
+    "transport", "address", "subsysnqn", "state", "ctrl_loss_tmo", "reconnect_delay", "fast_io_fail_tmo",
+    "kato", "queue_count", "sqsize", "hostnqn", "hostid",
+)  # fmt: skip
+_GID_FILE: Final = re.compile(r".*/infiniband/([^/]+)/ports/(\d+)/(gids|gid_attrs/types|gid_attrs/ndevs)/(\d+):(.*)")
+_KINDS: Final = {"RoCE v2": "v2", "IB/RoCE v1": "v1"}  # Linux drivers/infiniband/core/cache.c
+_IPV4_MAPPED: Final = "0000:0000:0000:0000:0000:ffff:"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """A host's state, the facts of its NICs in the plan's order, and what gave nothing, each with the reason."""
+
+    state: HostState
+    facts: tuple[NicFacts, ...]
+    unread: tuple[str, ...] = ()
+
+
+def discover(netdev: str, executor: Executor) -> NicFacts:
+    """Returns what the host says of a NIC: RDMA device, PCI address, and whether OFED's driver runs.
+
+    Raises:
+        HostError: the netdev's name is none, or the host cannot be reached.
+    """
+    base = f"/sys/class/net/{names.netdev(netdev)}"
+    links = executor.run(["rdma", "-j", "link", "show"])
+    ports = rdma.read_links(links.stdout) if links.ok and links.stdout.strip() else ()
+    own = next((port for port in ports if port.netdev == netdev), None)
+    pci = executor.run(["readlink", "-f", f"{base}/device"]).stdout.strip().rpartition("/")[2]
+    return NicFacts(
+        netdev,
+        rdma_device=own.device if own else "",
+        rdma_port=own.port if own else 1,
+        pci=pci if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", pci) else "",
+        flavour="ofed" if executor.run(["test", "-d", f"{base}/ecn"]).ok else "inbox",
+    )
+
+
+def observe_host(plan: HostPlan, executor: Executor) -> HostReading:
+    """Returns all that can be read of a host or target.
+
+    Raises:
+        HostError: the host cannot be reached, or a NIC family is unknown.
+    """
+    facts = tuple(discover(nic.netdev, executor) for nic in plan.nics)
+    readings = tuple(_nic(nic, fact, executor) for nic, fact in zip(plan.nics, facts, strict=True))
+    unread = [line for reading in readings for line in reading.unread]
+    unconfirmed = [tool for reading in readings for tool in reading.unconfirmed]
+    unconfirmed += [
+        f"{nic.family}: {text}" for nic, fact in zip(plan.nics, facts, strict=True)
+        for text in driver(nic.family, fact.flavour).unconfirmed
+    ]  # fmt: skip
+    state = HostState(
+        plan.host,
+        nics=tuple(reading.state for reading in readings),
+        rdma_ports=_read(executor, ["ibv_devinfo"], rdma.read_devinfo, unread),
+        gids=_gids(executor, unread),
+        neighbours=_read(executor, ["lldpcli", "-f", "json", "show", "neighbors", "details"], lldp.read_lldp, unread),
+        subsystems=_subsystems(executor, unread),
+        target=read_target(executor) if plan.role == "target" else UNKNOWN,
+        hostnqn=_file(executor, HOSTNQN_PATH),
+        hostid=_file(executor, HOSTID_PATH),
+        unconfirmed=tuple(dict.fromkeys(unconfirmed)),
+    )
+    return HostReading(state, facts, tuple(unread))
+
+
+def _nic(plan: HostNicPlan, facts: NicFacts, executor: Executor) -> NicReading:
+    return observe(driver(plan.family, facts.flavour), plan, facts, executor)
+
+
+def _read(executor: Executor, argv: list[str], parse: Callable[[str], T], unread: list[str]) -> Known[T]:
+    done = executor.run(argv)
+    if not done.ok or not done.stdout.strip():
+        unread.append(f"{' '.join(argv)}: exit {done.status}: {done.stderr.strip()[:120] or 'no output'}")
+        return UNKNOWN
+    try:
+        return parse(done.stdout)
+    except HostError as error:
+        unread.append(f"{' '.join(argv)}: {error}")
+        return UNKNOWN
+
+
+def _file(executor: Executor, path: str) -> Known[str]:
+    text = executor.read(path)
+    return text.strip() if text and text.strip() else UNKNOWN
+
+
+# --- GIDs -----------------------------------------------------------------------------------------------------------
+
+
+def _gids(executor: Executor, unread: list[str]) -> Known[tuple[GidEntry, ...]]:
+    devices = list_folder(executor, "/sys/class/infiniband")
+    if devices is None:
+        unread.append("/sys/class/infiniband: no such folder")
+        return UNKNOWN
+    folders = [f"/sys/class/infiniband/{names.rdma_device(one)}/ports/" for one in devices]
+    # empty slots cannot be read and make grep end with 2; what it printed counts
+    return read_gid_files(executor.run(["grep", "-rs", "", *folders]).stdout) if folders else ()
+
+
+def read_gid_files(text: str) -> tuple[GidEntry, ...]:
+    """Returns the GIDs from `grep -r ""` over an RDMA device's ports in sysfs; slots without a type are empty."""
+    found: dict[tuple[str, int, int], dict[str, str]] = {}
+    for line in text.splitlines():
+        row = _GID_FILE.fullmatch(line)
+        if row:
+            found.setdefault((row[1], int(row[2]), int(row[4])), {})[row[3]] = row[5].strip()
+    return tuple(
+        GidEntry(device, port, index, one["gids"], kind, one.get("gid_attrs/ndevs", ""), _ipv4(one["gids"]))
+        for (device, port, index), one in sorted(found.items())
+        if "gids" in one and (kind := _KINDS.get(one.get("gid_attrs/types", ""), ""))
+    )
+
+
+def _ipv4(gid: str) -> str:
+    if not gid.startswith(_IPV4_MAPPED):
+        return ""
+    digits = gid.removeprefix(_IPV4_MAPPED).replace(":", "")
+    return ".".join(str(byte) for byte in bytes.fromhex(digits))
+
+
+# --- NVMe -----------------------------------------------------------------------------------------------------------
+
+
+def read_controllers(executor: Executor) -> Known[dict[str, tuple[str, NvmePath]]]:
+    """Returns controller → (NQN, path) of every fabrics controller in sysfs; UNKNOWN when there is no such folder."""
+    found = list_folder(executor, _NVME)
+    if found is None:
+        return UNKNOWN
+    own = [name for name in found if re.fullmatch(r"nvme\d+", name)]
+    if not own:
+        return {}
+    paths = [f"{_NVME}/{name}/{attribute}" for name in own for attribute in _ATTRIBUTES]
+    text = executor.run(["grep", "-Hs", "", *paths]).stdout
+    values: dict[str, dict[str, str]] = {name: {} for name in own}
+    for row in re.finditer(rf"(?m)^{_NVME}/(nvme\d+)/(\w+):(.*)$", text):
+        values[row[1]][row[2]] = row[3]
+    return {
+        name: (attributes["subsysnqn"].strip(), nvme.controller(name, attributes))
+        for name, attributes in values.items()
+        if "subsysnqn" in attributes
+    }
+
+
+def _subsystems(executor: Executor, unread: list[str]) -> Known[tuple[NvmeSubsystem, ...]]:
+    """Subsystems with their paths from sysfs; ANA and names from nvme-cli, where it can be read."""
+    controllers = read_controllers(executor)
+    listed = _read(executor, ["nvme", "list-subsys", "-o", "json"], nvme.read_subsystems, unread)
+    if controllers is UNKNOWN:
+        return listed
+    known = {} if listed is UNKNOWN else {one.nqn: one for one in listed}
+    nqns = sorted({nqn for nqn, _ in controllers.values()})
+    return tuple(_joined(nqn, known.get(nqn), controllers) for nqn in nqns)
+
+
+def _joined(nqn: str, listed: NvmeSubsystem | None, controllers: dict[str, tuple[str, NvmePath]]) -> NvmeSubsystem:
+    paths = tuple(path for own, path in controllers.values() if own == nqn)
+    if listed is None:
+        return NvmeSubsystem(nqn, paths=paths)
+    whole = NvmeSubsystem(nqn, listed.name, listed.iopolicy, paths, listed.namespaces, listed.hostnqn, listed.hostid)
+    ana = {} if listed.paths is UNKNOWN else {path.controller: path for path in listed.paths}
+    return nvme.with_ana(whole, ana)
