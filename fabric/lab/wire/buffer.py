@@ -167,11 +167,6 @@ class SharedBuffer:
         """Returns whether the group holds its peer now."""
         return self._groups[port][index].paused
 
-    def used_by(self, port: int, index: int) -> int:
-        """Returns all bytes that the group is charged for."""
-        group = self._groups[port][index]
-        return group.reserved + group.shared + group.headroom
-
 
 def shifted(size_bytes: int, log2: int) -> int:
     """Returns size x 2^log2, rounded down."""

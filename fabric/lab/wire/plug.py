@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from fabric.clock import Clock
+from fabric.errors import FabricError
 from fabric.lab.wire.actions import Action, Send
 from fabric.lab.wire.core import SwitchCore
 from fabric.lab.wire.nic import Departure, NicModel, NicPlan
@@ -133,6 +134,8 @@ class Plug:
     def ask(self, question: Callable[[SwitchCore, int], tuple[T, Sequence[Action]]], timeout_s: float = 5.0) -> T:
         """Returns what `question(core, now_ns)` answers in the forwarding thread; its actions are obeyed there.
 
+        A port or configuration that does not exist fails here, not in the forwarding thread.
+
         Raises:
             TimeoutError: the thread did not come to it in time.
         """
@@ -143,7 +146,7 @@ class Plug:
                 return
             try:
                 found, actions = question(self._core, self._now_ns)
-            except Exception as error:  # noqa: BLE001  (handed to the asker, whose question it is)
+            except (FabricError, LookupError, ValueError) as error:  # a wrong name or configuration is the asker's
                 future.set_exception(error)
                 return
             self._obey(actions)
@@ -245,7 +248,7 @@ class Plug:
                 self._flush(guest)
             if events & selectors.EVENT_READ:
                 self._read(guest)
-        except (ConnectionError, BrokenPipeError) as error:
+        except ConnectionError as error:
             _LOG.info("%s: the guest is gone: %s", guest.port, error)
             self._hang_up(guest)
 
@@ -305,7 +308,7 @@ class Plug:
             self._flush(guest)
             if guest.unparsed and guest.nic.reads_guest:
                 self._take_frames(guest)
-        except (ConnectionError, BrokenPipeError) as error:
+        except ConnectionError as error:
             _LOG.info("%s: the guest is gone: %s", guest.port, error)
             self._hang_up(guest)
             return
@@ -346,7 +349,7 @@ class Plug:
     def _wake(self) -> None:
         try:
             self._waker.send(b"\0")
-        except (BlockingIOError, OSError):
+        except OSError:
             return  # it is awake already, or closed
 
     def _drain_wakes(self) -> None:

@@ -15,6 +15,8 @@ from fabric.qos import (
     PfcMode,
     PortPfc,
     PortQos,
+    PortWatchdog,
+    PriorityGroupQos,
     QueueQos,
     Scheduler,
     SchedulerKind,
@@ -223,6 +225,37 @@ def test_another_configuration_holds_from_now_and_keeps_what_is_queued() -> None
     assert core.tally().queued == 0
 
 
+def test_headroom_from_a_shared_pool_ends_with_the_pool() -> None:
+    qos = replace(device(headroom_bytes=40_000), headroom_pool_bytes=3_000)
+    core = switch(qos, shared_bytes=4_000)
+    core.peer_pauses("p1", LOSSLESS, paused=True, now_ns=0)
+    for number in range(8):
+        core.receive("p0", flow(0, 1).frame(number, bytes(1000)), number)
+    assert core.buffer.headroom_used_bytes == 2 * len(FRAME)
+    assert core.tally().refused == {DropReason.BUFFER: 4}
+    assert core.depth_bytes("p1", LOSSLESS) == 4 * len(FRAME)
+
+
+@pytest.mark.parametrize(("never_drops", "dropped"), [(True, 0), (False, 1)])
+def test_an_egress_profile_says_whether_a_lossless_frame_may_be_dropped(never_drops: bool, dropped: int) -> None:
+    qos = device()
+    queues = (QueueQos(LOSSLESS, lossless_buffer=never_drops),)
+    qos = replace(qos, ports=tuple(replace(port, queues=queues) for port in qos.ports))
+    core = SwitchCore(qos, Platform(shared_bytes=10_000, queue_alpha_log2=-4), draw=_Never())
+    core.learn(mac(1), "p1")
+    core.receive("p0", FRAME, 0)
+    assert core.tally().lost.get(DropReason.TAIL, 0) == dropped
+
+
+def test_a_refreshed_pause_lasts_till_its_last_expiry() -> None:
+    core = switch()
+    core.receive("p1", pfc_frame(mac(1), {LOSSLESS: 1000}), 0)
+    core.receive("p1", pfc_frame(mac(1), {LOSSLESS: 1000}), 100_000)  # refreshed
+    core.receive("p0", FRAME, 100_001)
+    assert core.advance(600_000) == []
+    assert len(sends([*core.advance(612_000)])) == 1
+
+
 # What the configuration is taken to mean.
 
 
@@ -318,3 +351,33 @@ def test_the_device_wide_map_holds_where_the_port_has_none() -> None:
     qos = DeviceQos("leaf1", "eos", (PortQos("p0", tc_to_queue=tc_map({5: 2})),), global_dscp_to_tc=dscps)
     plan = plan_switch(qos, Platform(shared_bytes=1, rate_bps=1)).ports[0]
     assert (plan.dscp_to_tc[26], plan.dscp_to_tc[0], plan.tc_to_queue[5], plan.tc_to_queue[1]) == (5, 0, 2, 1)
+
+
+def test_a_dynamic_curve_and_a_watchdog_without_timers_are_left_out_and_said() -> None:
+    aqm = Aqm(AqmKind.DYNAMIC_MARK, UNKNOWN, UNKNOWN, 5)
+    port = PortQos("p0", queues=(QueueQos(3, aqm=aqm),), watchdog=PortWatchdog(frozenset({3})))
+    plan = plan_switch(DeviceQos("leaf1", "vrp", (port,)), Platform(shared_bytes=1, rate_bps=1))
+    assert plan.ports[0].curves[3] is None
+    assert plan.ports[0].watchdogs == ()
+    assert len(plan.unresolved) == 2
+
+
+def test_a_size_that_counts_the_headroom_leaves_the_rest_as_reserve() -> None:
+    group = PriorityGroupQos(3, lossless=True, xoff_bytes=47_104, xon_bytes=18_432, size_bytes=65_536)
+    plan = plan_switch(
+        DeviceQos("leaf2", "sonic", (PortQos("p0", priority_groups=(group,)),)), Platform(shared_bytes=1, rate_bps=1)
+    ).ports[0]
+    assert (plan.groups[3].reserved_bytes, plan.groups[3].headroom_bytes) == (18_432, 47_104)
+
+
+@pytest.mark.parametrize("with_profile", [True, False])
+def test_pfc_without_headroom_loses_frames_whether_or_not_it_pauses(with_profile: bool) -> None:
+    """The cases of SONiC issue 480: a profile without xoff, and no profile, for the group that PFC pauses."""
+    qos = device(headroom_bytes=0)
+    if not with_profile:
+        qos = replace(qos, ports=tuple(replace(port, priority_groups=()) for port in qos.ports))
+    core = switch(qos, shared_bytes=4_000)
+    actions = [one for n in range(8) for one in core.receive("p0", flow(0, 1).frame(n, bytes(1000)), n)]
+    assert any(isinstance(one, PausePeer) for one in actions) is with_profile
+    tally = core.tally()
+    assert sum(tally.refused.values()) + sum(tally.lost.values()) > 0

@@ -299,6 +299,15 @@ def test_a_stormed_port_refuses_what_it_receives_in_that_class() -> None:
     assert core.counters("p3").watchdog[0].rx_dropped == 1
 
 
+def test_a_forwarding_watchdog_counts_what_it_receives_in_that_class() -> None:
+    core = switch(watched(WatchdogAction.FORWARD))
+    core.peer_pauses("p3", LOSSLESS, paused=True, now_ns=0)
+    core.receive("p0", flow(0, 3).frame(0, b""), 1)
+    core.advance(50 * MS)
+    assert len(core.receive("p3", flow(3, 0).frame(0, b""), 51 * MS)) == 1
+    assert core.counters("p3").watchdog[0].rx_ok == 1
+
+
 # Faults.
 
 
@@ -379,6 +388,8 @@ def test_a_cut_cable_loses_both_directions_and_counts_nothing_as_dropped() -> No
     assert core.tally().lost == core.tally().refused == {}
     core.faults.clear()
     assert core.receive("p0", flow(0, 1).frame(1, b""), 2 * MS)
+    core.faults.add(FaultRule(WireFault.DROP, port="p1"))
+    assert core.receive("p0", flow(0, 1).frame(2, b""), 3 * MS)  # another port's frames pass
 
 
 def test_an_injected_storm_holds_the_queue_and_counts_no_pause() -> None:
