@@ -359,7 +359,7 @@ class SwitchCore:
                 self._tell_peer(state, priority, paused=change, now_ns=now_ns)
 
     def _tell_peer(self, state: PortState, priority: int, *, paused: bool, now_ns: int) -> None:
-        state.pfc_tx[priority] += 1
+        state.pfc_tx[priority] += 1  # resumes too: they are PFC frames (that every ASIC counts them is unconfirmed)
         if not self._pfc_frames:
             self._actions.append(PausePeer(state.plan.name, priority, paused, now_ns))
             return

@@ -13,7 +13,9 @@ from fabric.qos import DSCP_COUNT
 
 __all__ = ("Departure", "NicModel", "NicPlan")
 
-_BY_CLASS_SELECTOR = tuple(dscp >> 3 for dscp in range(DSCP_COUNT))  # RFC 2474 section 4.2.2, the usual NIC default
+_BY_CLASS_SELECTOR = tuple(
+    dscp >> 3 for dscp in range(DSCP_COUNT)
+)  # RFC 2474 section 4.2.2; that NICs do so by default is unconfirmed
 
 
 @dataclass(frozen=True, slots=True)

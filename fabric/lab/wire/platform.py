@@ -318,7 +318,9 @@ class _Planner:
                     detection_ns=dog.detection_ms * _MS,
                     restoration_ns=dog.restoration_ms * _MS,
                     polling_ns=polling * _MS,
-                    action=known(dog.action, WatchdogAction.DROP),  # SONiC's default: pfcwd start --action drop
+                    action=known(
+                        dog.action, WatchdogAction.DROP
+                    ),  # SONiC's `pfcwd start` drops unless told (unconfirmed)
                 ),
             )
             for priority in sorted(dog.priorities)
