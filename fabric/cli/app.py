@@ -182,6 +182,7 @@ def plan(
         bool, typer.Option("--detailed-exitcode", help="Exit 10 when there are changes.")
     ] = False,
     adopt: o.Adopt = False,
+    install: o.Install = False,
     extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     runs: o.Runs = Path("runs"),
@@ -204,7 +205,9 @@ def plan(
 
     printer = Printer(as_json=as_json, quiet=quiet)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    request = _request(inventory, extra_vars, limit=limit, runs=runs, vault=vault, adopt=adopt, workers=workers)
+    request = _request(
+        inventory, extra_vars, limit=limit, runs=runs, vault=vault, adopt=adopt, install=install, workers=workers
+    )
     summary, document = run_plan(request, _environment(printer))
     if output is not None:
         write_document(output, document)
@@ -222,6 +225,7 @@ def provision(
     inventory: o.OptionalInventory = None,
     adopt: o.Adopt = False,
     disruptive: o.Disruptive = False,
+    install: o.Install = False,
     force: o.Force = False,
     dry_run: o.DryRun = False,
     confirm_s: o.ConfirmS = 300,
@@ -259,6 +263,7 @@ def provision(
         vault=vault,
         adopt=adopt,
         disruptive=disruptive,
+        install=install,
         force=force,
         dry_run=dry_run,
         confirm_s=confirm_s,

@@ -21,6 +21,7 @@ __all__ = (
     "ExtraVars",
     "Force",
     "Full",
+    "Install",
     "Inventory",
     "Json",
     "Limit",
@@ -58,6 +59,10 @@ Adopt = Annotated[
 ]
 Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that interrupt traffic.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Let each device judge its change, and apply nothing.")]
+Install = Annotated[
+    bool,
+    typer.Option("--install", help="SONiC: install by load and reload, whatever it would take in service."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Push although the compliance check failed.")]
 ConfirmS = Annotated[
     int, typer.Option("--confirm-s", min=10, max=86399, help="Seconds until an unconfirmed change goes back by itself.")

@@ -4,13 +4,19 @@ The text of the running configuration is an argument and is not kept: what leave
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from fabric.diff import Change, ChangeSet, IntendedConfig, changes, owned_part
 from fabric.nos import Nos, RenderContext, catalog
 from fabric.plan.model import SwitchPlan
+from fabric.qos import CommitConfirm
 from fabric.tree import Tree
 
-__all__ = ("DeviceChange", "design", "differences")
+__all__ = ("ASKED", "DeviceChange", "design", "differences")
+
+
+ASKED: Final = "asked for: install by load and reload"
+"""The reason in a change set that a user gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +39,13 @@ class DeviceChange:
     rollback: str
 
 
-def design(plan: SwitchPlan, running_text: str) -> DeviceChange:
+def design(plan: SwitchPlan, running_text: str, *, install: bool = False) -> DeviceChange:
     """Returns what the switch of `plan` needs, given its running configuration.
+
+    Args:
+        plan: of the switch.
+        running_text: its running configuration.
+        install: by load and reload, where the network OS has no timer of its own and so offers that way.
 
     Raises:
         FabricError: the text is not of the planned network OS, or the plan cannot be rendered on it.
@@ -42,8 +53,13 @@ def design(plan: SwitchPlan, running_text: str) -> DeviceChange:
     nos = catalog.get(plan.nos)
     running = nos.tree(running_text)
     found = _changes(nos, plan, running, install=False)
-    if found[1].disruptive:  # what the device takes only by a reload may then be part of it
-        found = _changes(nos, plan, running, install=True)
+    reasons = found[1].disruptive
+    if install and found[1].forward and _has_install(nos, plan):
+        reasons = (ASKED, *reasons)
+    if reasons:  # what the device takes only by a reload may then be part of it
+        intended, by_install = _changes(nos, plan, running, install=True)
+        told = dict.fromkeys((*reasons, *by_install.disruptive)) if by_install.forward else ()
+        found = intended, replace(by_install, disruptive=tuple(told))
     intended, change_set = found
     return DeviceChange(
         device=plan.device,
@@ -77,6 +93,11 @@ def _changes(nos: Nos, plan: SwitchPlan, running: Tree, *, install: bool) -> tup
     change_set = changes(running, intended, nos.rules, adopt=plan.adopt, outside_ports=outside)
     refused = nos.refusals(change_set.forward, running, context)
     return intended, replace(change_set, disruptive=(*change_set.disruptive, *refused))
+
+
+def _has_install(nos: Nos, plan: SwitchPlan) -> bool:
+    confirm = nos.capabilities(asic=plan.asic, version=plan.version).commit_confirm.value
+    return confirm is CommitConfirm.DEADMAN
 
 
 def _payload_back(nos: Nos, change_set: ChangeSet, running_text: str) -> str:

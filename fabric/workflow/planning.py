@@ -125,7 +125,9 @@ def read_devices(
     return texts, errors
 
 
-def prepare(plan: FabricPlan, texts: Mapping[str, str]) -> tuple[tuple[DeviceChange, ...], dict[str, FabricError]]:
+def prepare(
+    plan: FabricPlan, texts: Mapping[str, str], *, install: bool = False
+) -> tuple[tuple[DeviceChange, ...], dict[str, FabricError]]:
     """Returns the change of each device that was read, and the error of each whose change could not be designed."""
     failed: dict[str, FabricError] = {}
     devices: list[DeviceChange] = []
@@ -133,7 +135,7 @@ def prepare(plan: FabricPlan, texts: Mapping[str, str]) -> tuple[tuple[DeviceCha
         if one.device not in texts:
             continue
         try:
-            devices.append(design(one, texts[one.device]))
+            devices.append(design(one, texts[one.device], install=install))
         except FabricError as error:
             failed[one.device] = error
     return tuple(devices), failed
@@ -162,7 +164,7 @@ def make(request: Request, environment: Environment, watch: Stopwatch) -> Planne
         plan = plan_of(loaded, request)
     texts, unread = read_devices(loaded, plan, request, environment, watch)
     with watch.stage("changes"):
-        devices, undesigned = prepare(plan, texts)
+        devices, undesigned = prepare(plan, texts, install=request.install)
     errors = {**unread, **undesigned}
     with watch.stage("check"):
         findings = judge(loaded, plan, devices, texts)

@@ -24,6 +24,7 @@ class Request:
         runs: where run folders are made.
         adopt: change device-wide settings although ports outside the intent feel it.
         disruptive: changes that interrupt traffic may be applied.
+        install: install by load and reload where the network OS offers that, whatever it would take in service.
         force: push although the compliance check failed.
         dry_run: let each device judge its change by its own means, and apply nothing.
         confirm_s: seconds after which an unconfirmed change goes back by itself.
@@ -37,6 +38,7 @@ class Request:
     extra_vars: Mapping[str, Json] = field(default_factory=dict)
     adopt: bool = False
     disruptive: bool = False
+    install: bool = False
     force: bool = False
     dry_run: bool = False
     confirm_s: int = DEFAULT_CONFIRM_S

@@ -10,7 +10,7 @@ from fabric.errors import FabricError
 from fabric.plan.model import SwitchPlan
 from fabric.push import DeviceJob, SessionFactory, in_flux
 from fabric.state import DeviceResult, Finding, Outcome, Status, worst
-from fabric.workflow.design import DeviceChange, design, differences
+from fabric.workflow.design import ASKED, DeviceChange, design, differences
 from fabric.workflow.environment import Environment
 from fabric.workflow.outcomes import PushDocument, gate_refusal, notes_of, preview, roles_of, unread, verdict_of
 from fabric.workflow.planning import (
@@ -166,7 +166,7 @@ def _job(change: DeviceChange, planned: SwitchPlan, make_session: SessionFactory
         change,
         make_session,
         text,
-        redo=lambda found: design(planned, found),
+        redo=lambda found: design(planned, found, install=ASKED in change.changes.disruptive),
         verify=lambda found: differences(change, planned, found),
     )
 

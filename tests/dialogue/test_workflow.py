@@ -112,6 +112,21 @@ def test_refused_line_leaves_its_device_as_before_and_the_other_committed(site: 
     assert site.fronts["leaf2"].running() == before
 
 
+def test_install_is_by_reload_when_it_is_asked_for_and_only_where_there_is_that_way(site: Site) -> None:
+    assert provision(site.request, site.environment).verdict is Verdict.OK
+    request = replace(site.request, install=True, extra_vars={"fabric_ecn_kmax": "1400KB"})
+    planned, document = plan(request, site.environment)
+    reasons = {one.device: one.changes.disruptive for one in document.devices}
+    assert reasons == {"leaf1": ("asked for: install by load and reload",), "leaf2": ()}
+    assert ends(provision(replace(request, disruptive=False), site.environment))["leaf1"] is Outcome.REFUSED
+    done = provision(request, site.environment, saved=document)
+    assert ends(done)["leaf1"] is Outcome.COMMITTED, done.devices
+    again, after = plan(request, site.environment)
+    assert not again.changed
+    assert [one.changes.disruptive for one in after.devices] == [(), ()]
+    assert planned.changed
+
+
 def test_dry_run_lets_the_devices_judge_and_applies_nothing(site: Site) -> None:
     before = running(site)
     summary = provision(replace(site.request, dry_run=True, disruptive=False), site.environment)

@@ -20,15 +20,22 @@ __all__ = ("Asic", "GcuRules", "Scenario", "gcu_rules", "illegal")
 _FILE: Final = Path(__file__).with_name("gcu_rules.json")
 _VALIDATORS: Final = "generic_config_updater.field_operation_validators"
 _BRANCH: Final = re.compile(r"\d{8}")
+_BUILT: Final = re.compile(r"(?<!\d)20\d{6}(?!\d)")
 _FECS: Final = ("rs", "fc", "none", "auto")  # DEFAULT_SUPPORTED_FECS_LIST of the same file
 
 
 @dataclass(frozen=True, slots=True)
 class Asic:
-    """What decides beside the change: ASIC family of the HwSKU, and the date in the build version, or ""."""
+    """What decides beside the change.
+
+    Attributes:
+        family: ASIC family of the HwSKU. branch: the date in the build version that the updater finds, or "".
+        built: the date of the image, also where the updater does not find it; decides which rules it has.
+    """
 
     family: str
     branch: str
+    built: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,9 @@ class GcuRules:
         self._inside = [(sku.lower(), name) for name, skus in families["broadcom"].items() for sku in skus]
         self._own_families = frozenset(cast("Sequence[str]", data["asic_types_that_are_families"]))
         self._never_removed = frozenset(cast("Sequence[str]", data["never_removed"]))
+        wred = cast("Mapping[str, object]", data["wred_profile_before"])
+        self._wred_before = cast("str", wred["branch"])
+        self._wred = _scenario({**wred, "since": data["wred_profile_since"]})
         self._tables = {
             table: [_scenario(row) for row in rows]
             for table, rows in cast("Mapping[str, Sequence[Mapping[str, object]]]", data["tables"]).items()
@@ -66,7 +76,8 @@ class GcuRules:
     def asic(self, *, hwsku: str, asic_type: str, build_version: str) -> Asic:
         """Returns the family and branch that the rules look at; the family is "unknown" for an unlisted HwSKU."""
         dates = [part for part in build_version.split(".") if _BRANCH.fullmatch(part)]
-        return Asic(self._family(hwsku.lower(), asic_type), dates[-1] if dates else "")
+        built = _BUILT.findall(build_version)
+        return Asic(self._family(hwsku.lower(), asic_type), dates[-1] if dates else "", built[-1] if built else "")
 
     def asic_type(self, hwsku: str) -> str:
         """Returns `mellanox` or `broadcom` for a listed HwSKU, else `broadcom`."""
@@ -98,6 +109,10 @@ class GcuRules:
         parts = split_pointer(cast("str", one["path"]))
         if table == "PORT":
             return "" if _port_is_fine(one, parts) else "port_config_update_validator"
+        if table == "WRED_PROFILE" and asic.built and asic.built < self._wred_before:
+            names = [name.rsplit("/", 1)[-1] for name in _fields(one, parts, with_ports=True)]
+            fine = all(name in self._wred.fields for name in names) and self._wred.takes(cast("str", one["op"]), asic)
+            return "" if fine else "wred_profile_config_update_validator"
         if table not in self._tables:
             return ""
         if table == "BUFFER_PROFILE":

@@ -1,9 +1,9 @@
 """What SONiC's generic config updater (GCU) refuses to change in service: then only load and reload installs it.
 
-GCU judges the difference between the configuration before and after, not our patch. Only PFC_WD is guarded among the
-tables that a renderer here touches. The way of the judgement:
+GCU judges the difference between the configuration before and after, not our patch. Among the tables that a renderer
+here touches it guards PFC_WD, and until its release of 2026 WRED_PROFILE. The way of the judgement:
 Source: sonic-utilities 691b1bbc4, generic_config_updater/gu_common.py validate_field_operation and
-field_operation_validators.py rdma_config_update_validator_common.
+field_operation_validators.py rdma_config_update_validator_common; 2e9e81c1b (#4219) for WRED_PROFILE before it.
 """
 
 import json
@@ -16,12 +16,14 @@ from typing import Final
 
 from fabric.diff import Change, Op, future
 from fabric.nos.base import RenderContext
-from fabric.nos.sonic.names import PFC_WD
+from fabric.nos.sonic.names import PFC_WD, WRED_PROFILE
+from fabric.nos.sonic.render_queues import needs_stock_wred
 from fabric.tree import Tree
 
 __all__ = ("refusals",)
 
 _GLOBAL: Final = "GLOBAL"
+_CURVE_FIELDS: Final = frozenset({"green_min_threshold", "green_max_threshold", "green_drop_probability"})
 _DATE: Final = re.compile(r"(?<!\d)\d{8}(?!\d)")
 _ASIC_TYPES: Final = ("cisco-8000", "marvell-teralynx")  # families that are told by the platform, not by the HwSKU
 
@@ -30,15 +32,26 @@ _ASIC_TYPES: Final = ("cisco-8000", "marvell-teralynx")  # families that are tol
 class _Allowed:
     family_of: Mapping[str, str]
     watchdog_since: Mapping[str, str]
+    curve_since: Mapping[str, str]
 
 
 def refusals(changes: Sequence[Change], running: Tree, context: RenderContext) -> tuple[str, ...]:
     """Returns why GCU will not take these changes in service, one sentence each; () if it will, as far as is known."""
-    guarded = [one for one in changes if one.path[0] == PFC_WD]
-    return tuple(_reasons(guarded, running, context)) if guarded else ()
+    watchdogs = [one for one in changes if one.path[0] == PFC_WD]
+    curves = [one for one in changes if one.path[0] == WRED_PROFILE]
+    return (
+        *(_watchdog_reasons(watchdogs, running, context) if watchdogs else ()),
+        *(_curve_reasons(curves, running, context) if curves and needs_stock_wred(context.version) else ()),
+    )
 
 
-def _reasons(guarded: Sequence[Change], running: Tree, context: RenderContext) -> Iterator[str]:
+def _curve_reasons(curves: Sequence[Change], running: Tree, context: RenderContext) -> Iterator[str]:
+    if any(one.op is not Op.REPLACE or one.path[-1] not in _CURVE_FIELDS for one in curves):
+        yield "GCU of this branch changes nothing of a WRED profile but the green thresholds and probability"
+    yield from _family(WRED_PROFILE, _allowed().curve_since, running, context)
+
+
+def _watchdog_reasons(guarded: Sequence[Change], running: Tree, context: RenderContext) -> Iterator[str]:
     rows = running.children(PFC_WD)
     puts = [one for one in guarded if one.op is not Op.REMOVE]
     # A new row is one change with an object as its value, and each key of that object must be an allowed field. The
@@ -50,29 +63,28 @@ def _reasons(guarded: Sequence[Change], running: Tree, context: RenderContext) -
     left = future(running, guarded).children(PFC_WD)
     if left and _GLOBAL in rows and _GLOBAL not in left:  # the table may go as a whole
         yield "GCU never removes PFC_WD|GLOBAL"
-    yield from _family(running, context)
+    yield from _family(PFC_WD, _allowed().watchdog_since, running, context)
 
 
-def _family(running: Tree, context: RenderContext) -> Iterator[str]:
+def _family(table: str, since_by_family: Mapping[str, str], running: Tree, context: RenderContext) -> Iterator[str]:
     told = running.get(("DEVICE_METADATA", "localhost", "hwsku"))
     hwsku = told if isinstance(told, str) else context.hwsku
     kind = running.get(("DEVICE_METADATA", "localhost", "asic_type"))
-    allowed = _allowed()
-    family = kind if isinstance(kind, str) and kind in _ASIC_TYPES else allowed.family_of.get(hwsku)
+    family = kind if isinstance(kind, str) and kind in _ASIC_TYPES else _allowed().family_of.get(hwsku)
     if family is None:
         if hwsku:
-            yield f"GCU does not list the HwSKU {hwsku}: it refuses every change of PFC_WD"
+            yield f"GCU does not list the HwSKU {hwsku}: it refuses every change of {table}"
         return
-    since = allowed.watchdog_since.get(family)
+    since = since_by_family.get(family)
     branch = _DATE.search(context.version)
     if since is None:
-        yield f"GCU takes no change of PFC_WD on {family}"
+        yield f"GCU takes no change of {table} on {family}"
     elif branch is not None and branch[0] < since:
-        yield f"GCU takes changes of PFC_WD on {family} from branch {since} on; this is {branch[0]}"
+        yield f"GCU takes changes of {table} on {family} from branch {since} on; this is {branch[0]}"
 
 
 @cache
 def _allowed() -> _Allowed:
     data = json.loads(files("fabric.nos.sonic").joinpath("data", "gcu.json").read_text(encoding="utf-8"))
     family_of = {hwsku: family for family, skus in data["families"].items() for hwsku in skus}
-    return _Allowed(family_of, data["watchdog_since"])
+    return _Allowed(family_of, data["watchdog_since"], data["curve_since"])

@@ -130,7 +130,7 @@ def test_refusal_is_in_the_updaters_words() -> None:
 @pytest.mark.parametrize(
     ("hwsku", "asic_type", "build", "expected_asic"),
     [
-        ("ACS-MSN4700", "mellanox", "20240531.10", Asic("spc3", "20240531")),
+        ("ACS-MSN4700", "mellanox", "20240531.10", Asic("spc3", "20240531", "20240531")),
         ("acs-msn4700", "vs", "master.123-abc", Asic("spc3", "")),
         ("Force10-S6100-ITPAC", "broadcom", "", Asic("th", "")),
         ("ACS-MSN4700", "broadcom", "", Asic("unknown", "")),
