@@ -4,8 +4,10 @@ The order matters: a namespace is locked once enabled, and linking a subsystem t
 everything else comes before. Source: hosts.md 7.3.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from fabric.errors import PlanError
@@ -16,7 +18,7 @@ from fabric.intent.model import NvmeTarget, Subsystem
 from fabric.qos import UNKNOWN, Known
 from fabric.state.host import NvmetPort, NvmetState, NvmetSubsystem
 
-__all__ = ("planned_target", "read_target", "read_tree", "removal_actions", "target_actions")
+__all__ = ("planned_target", "read_target", "read_tree", "removal_actions", "standing_part", "target_actions")
 
 ROOT: Final = "/sys/kernel/config/nvmet"
 _MODULES: Final = ("nvmet", "nvmet-rdma")
@@ -56,24 +58,64 @@ def _subsystem(target: str, one: Subsystem) -> NvmetSubsystem:
 def target_actions(wanted: NvmetState, found: NvmetState | None = None) -> tuple[Action, ...]:
     """Returns the actions from `found` to `wanted`, () when they agree.
 
-    What `wanted` does not name is left alone: another user of the target may own it. Its own subsystems and ports
-    lose what is no longer wanted in them.
+    Subsystems that `wanted` does not name are left alone, on whichever port they are: another user of the target may
+    own them. A port is known by its address; its number is ours to choose only where none has that address.
     """
     found = found or NvmetState()
-    if _holds(wanted, found):
+    subsystems = {one.nqn: one for one in found.subsystems}
+    ports = {_address(port): port for port in found.ports}
+    unwanted = _unpublishing(wanted, found)
+    if not unwanted and all(_holds(wanted, found)):
         return ()
-    actions: list[Action] = [Run(("modprobe", "-a", *_MODULES))]
-    standing = {one.nqn: one for one in found.subsystems}
+    actions: list[Action] = [Run(("modprobe", "-a", *_MODULES)), *unwanted]
     for one in wanted.subsystems:
-        actions += _subsystem_actions(one, standing.get(one.nqn, NvmetSubsystem(one.nqn)))
-    taken = {port.number: port for port in found.ports}
+        actions += _subsystem_actions(one, subsystems.get(one.nqn, NvmetSubsystem(one.nqn)))
+    taken = {port.number for port in found.ports}
     for port in wanted.ports:
-        actions += _port_actions(port, taken.get(port.number))
+        standing = ports.get(_address(port))
+        number = standing.number if standing else _free(port.number, taken)
+        taken.add(number)
+        actions += _port_actions(port, number, standing)
     return tuple(actions)
 
 
-def _holds(wanted: NvmetState, found: NvmetState) -> bool:
-    return set(wanted.subsystems) <= set(found.subsystems) and set(wanted.ports) <= set(found.ports)
+def _holds(wanted: NvmetState, found: NvmetState) -> Iterable[bool]:
+    ports = {_address(port): port for port in found.ports}
+    yield set(wanted.subsystems) <= set(found.subsystems)
+    for port in wanted.ports:
+        standing = ports.get(_address(port))
+        yield standing is not None and set(port.subsystems) <= set(standing.subsystems)
+
+
+def _free(number: int, taken: set[int]) -> int:
+    return next(one for one in itertools.chain((number,), itertools.count(1)) if one not in taken)
+
+
+def _unpublishing(wanted: NvmetState, found: NvmetState) -> list[Action]:
+    """Takes our subsystems off the ports where they are no longer wanted, and a port away that is then empty."""
+    ours = {one.nqn for one in wanted.subsystems}
+    published = {_address(port): set(port.subsystems) for port in wanted.ports}
+    actions: list[Action] = []
+    for port in found.ports:
+        base = f"{ROOT}/ports/{port.number}"
+        keep = published.get(_address(port), set())
+        gone = [nqn for nqn in port.subsystems if nqn in ours and nqn not in keep]
+        actions += [RemoveLink(f"{base}/subsystems/{nqn}") for nqn in gone]
+        if gone and not keep and set(port.subsystems) == set(gone):
+            actions.append(RemoveFolder(base))
+    return actions
+
+
+def standing_part(wanted: NvmetState, found: NvmetState) -> NvmetState:
+    """Returns what of `wanted` stands in `found`, ports by their real numbers: for boot files and removal."""
+    ours = {one.nqn for one in wanted.subsystems}
+    addresses = {_address(port) for port in wanted.ports}
+    ports = (
+        replace(port, subsystems=tuple(nqn for nqn in port.subsystems if nqn in ours))
+        for port in found.ports
+        if _address(port) in addresses
+    )
+    return NvmetState(tuple(one for one in found.subsystems if one.nqn in ours), tuple(ports))
 
 
 def _subsystem_actions(wanted: NvmetSubsystem, found: NvmetSubsystem) -> list[Action]:
@@ -112,46 +154,50 @@ def _namespace_actions(
     return actions
 
 
-def _port_actions(wanted: NvmetPort, found: NvmetPort | None) -> list[Action]:
-    base = f"{ROOT}/ports/{wanted.number}"
+def _port_actions(wanted: NvmetPort, number: int, found: NvmetPort | None) -> list[Action]:
+    base = f"{ROOT}/ports/{number}"
     actions: list[Action] = []
-    same = found is not None and _address(found) == _address(wanted)
-    if found is not None and not same:  # an address cannot change while a subsystem is linked
-        actions += [RemoveLink(f"{base}/subsystems/{nqn}") for nqn in found.subsystems]
-    if not same:
+    if found is None:
         family = "ipv6" if ":" in wanted.traddr else "ipv4"
-        actions.append(MakeFolder(base))
         actions += [
+            MakeFolder(base),
             Write(f"{base}/addr_trtype", wanted.transport),
             Write(f"{base}/addr_adrfam", family),
             Write(f"{base}/addr_traddr", wanted.traddr),
             Write(f"{base}/addr_trsvcid", wanted.trsvcid),
         ]
-    elif found is not None:
-        gone = [nqn for nqn in found.subsystems if nqn not in wanted.subsystems]
-        actions += [RemoveLink(f"{base}/subsystems/{nqn}") for nqn in gone]
-    actions += [Link(f"{base}/subsystems/{nqn}", f"{ROOT}/subsystems/{nqn}") for nqn in wanted.subsystems]
-    return actions
+    there = () if found is None else found.subsystems
+    links = (nqn for nqn in wanted.subsystems if nqn not in there)
+    return actions + [Link(f"{base}/subsystems/{nqn}", f"{ROOT}/subsystems/{nqn}") for nqn in links]
 
 
 def _address(port: NvmetPort) -> tuple[str, str, str]:
     return port.transport, port.traddr, port.trsvcid
 
 
-def removal_actions(state: NvmetState, *, keep_hosts: Iterable[str] = ()) -> tuple[Action, ...]:
-    """Returns the removal of exactly this, in the reverse order. keep_hosts: NQNs that other subsystems admit."""
+def removal_actions(state: NvmetState, found: NvmetState | None = None) -> tuple[Action, ...]:
+    """Returns the removal of exactly this, in the reverse order.
+
+    Args:
+        state: what goes, ports by their real numbers.
+        found: all that stands there; a port or an admitted host that others use stays. None: there are no others.
+    """
+    found = found or state
+    ours = {one.nqn for one in state.subsystems}
+    shared = {port.number for port in found.ports if set(port.subsystems) - ours}
+    admitted = {host for one in found.subsystems if one.nqn not in ours for host in one.allowed_hosts}
     actions: list[Action] = []
     for port in state.ports:
         base = f"{ROOT}/ports/{port.number}"
         actions += [RemoveLink(f"{base}/subsystems/{nqn}") for nqn in port.subsystems]
-        actions.append(RemoveFolder(base))
+        actions += [] if port.number in shared else [RemoveFolder(base)]
     for one in state.subsystems:
         base = f"{ROOT}/subsystems/{one.nqn}"
         for nsid, _, _ in one.namespaces:
             actions += _without_namespace(base, nsid)
         actions += [RemoveLink(f"{base}/allowed_hosts/{host}") for host in one.allowed_hosts]
         actions.append(RemoveFolder(base))
-    hosts = {host for one in state.subsystems for host in one.allowed_hosts} - set(keep_hosts)
+    hosts = {host for one in state.subsystems for host in one.allowed_hosts} - admitted
     actions += [RemoveFolder(f"{ROOT}/hosts/{host}") for host in sorted(hosts)]
     return tuple(actions)
 

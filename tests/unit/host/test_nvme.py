@@ -32,7 +32,15 @@ from fabric.host.nvme.connect import (
     read_version,
 )
 from fabric.host.nvme.identity import HostIdentity, identity, identity_actions
-from fabric.host.nvme.target import ROOT, planned_target, read_target, read_tree, removal_actions, target_actions
+from fabric.host.nvme.target import (
+    ROOT,
+    planned_target,
+    read_target,
+    read_tree,
+    removal_actions,
+    standing_part,
+    target_actions,
+)
 from fabric.host.parse.nvme import NvmeDevice, controller, read_devices
 from fabric.intent.model import Host, Namespace, NvmePort, NvmeTarget, Subsystem
 from fabric.plan.model import HostPlan
@@ -381,21 +389,43 @@ def test_kernel_takes_every_change_and_the_second_time_there_is_none(change: Nvm
         assert found == planned_target(first)
         wanted = planned_target(change)
         found = kernel.take(target_actions(wanted, found))
-        assert found == wanted
+        assert bare(found) == bare(wanted)
         assert target_actions(wanted, found) == ()
         assert kernel.take(removal_actions(found)) == NvmetState()
 
 
-def test_other_users_of_the_target_are_left_alone() -> None:
+def bare(state: NvmetState) -> tuple[object, ...]:
+    """Returns the state without the numbers of ports."""
+    ports = {(port.transport, port.traddr, port.trsvcid, frozenset(port.subsystems)) for port in state.ports}
+    return frozenset(state.subsystems), ports
+
+
+OTHER_NQN = "nqn.2026-01.net.example:other"
+
+
+@pytest.mark.parametrize("traddr", ["192.0.2.11", "192.0.2.12"])
+def test_other_users_of_the_target_keep_subsystem_port_and_number(traddr: str) -> None:
     kernel = Kernel()
     other = replace(
-        target(), subsystems=(Subsystem("nqn.2026-01.net.example:other", (Namespace(7, "/dev/sdz"),)),), ports=()
+        target(HOSTNQN, traddr=traddr), subsystems=(Subsystem(OTHER_NQN, (Namespace(7, "/dev/sdz"),), (HOSTNQN,)),)
     )
-    kernel.take(target_actions(planned_target(other)))
+    theirs = kernel.take(target_actions(planned_target(other)))
     wanted = planned_target(target(HOSTNQN))
     found = kernel.take(target_actions(wanted, kernel.state()))
-    assert {one.nqn for one in found.subsystems} == {KV1, "nqn.2026-01.net.example:other"}
-    assert kernel.take(removal_actions(wanted)) == planned_target(other)
+    assert {one.nqn for one in found.subsystems} == {KV1, OTHER_NQN}
+    assert OTHER_NQN in found.ports[0].subsystems
+    assert target_actions(wanted, found) == ()
+    ours = standing_part(wanted, found)
+    assert bare(ours) == bare(wanted)
+    assert kernel.take(removal_actions(ours, found)) == theirs
+
+
+def test_port_that_is_no_longer_wanted_stops_publishing() -> None:
+    kernel = Kernel()
+    two = replace(target(), ports=(NvmePort("192.0.2.11"), NvmePort("192.0.2.12")))
+    kernel.take(target_actions(planned_target(two)))
+    found = kernel.take(target_actions(planned_target(target()), kernel.state()))
+    assert [port.traddr for port in found.ports] == ["192.0.2.11"]
 
 
 @pytest.mark.parametrize(
