@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fabric.errors import HostError
 from fabric.host import names
-from fabric.host.actions import Action, Disruption, PutFile, Stage, Step, agent_json
+from fabric.host.actions import Action, Disruption, PutFile, Run, Stage, Step, agent_json
 from fabric.host.nvme.connect import Connection, NvmeCli, connect_actions, connect_argv
 from fabric.host.nvme.identity import HostIdentity
-from fabric.plan.model import HostNicPlan
+from fabric.plan.model import HostNicPlan, HostPlan
 from fabric.resources import data_path
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ __all__ = (
     "QOS_UNIT",
     "TARGET_UNIT",
     "IoPolicy",
+    "boot_modules",
     "connection_files",
     "connection_unit",
+    "enabling",
     "nic_files",
     "target_files",
 )
@@ -115,6 +117,27 @@ def nic_files(
         netdevs = [names.netdev(nic.netdev).replace(".", "/") for nic in nics]
         files.append(PutFile("/etc/sysctl.d/90-fabricctl.conf", _filled("sysctl.conf", netdevs=netdevs)))
     return tuple(files)
+
+
+def boot_modules(plan: HostPlan) -> tuple[str, ...]:
+    """Returns the kernel modules that this host or target loads at boot."""
+    soft = ("rdma_rxe",) if any(nic.family == "rxe" for nic in plan.nics) else ()
+    own = ("nvmet", "nvmet-rdma") if plan.role == "target" else ("nvme-rdma",)
+    return ("rdma_ucm", *soft, *own)  # rdma_ucm: userspace connects too
+
+
+def enabling(files: Iterable[PutFile]) -> tuple[Action, ...]:
+    """Returns what makes systemd and udev take the files over, without starting a unit; () when none is theirs."""
+    paths = [one.path for one in files]
+    units = [path.rpartition("/")[2] for path in paths if path.startswith(f"{_UNITS}/")]
+    actions: list[Action] = []
+    if units:
+        actions += [Run(("systemctl", "daemon-reload")), Run(("systemctl", "enable", *units))]
+    if any(path.startswith("/etc/udev/rules.d/") for path in paths):
+        actions.append(Run(("udevadm", "control", "--reload")))
+    if any(path.startswith("/etc/sysctl.d/") for path in paths):
+        actions.append(Run(("sysctl", "--system")))
+    return tuple(actions)
 
 
 def target_files(make: Sequence[Action], remove: Sequence[Action]) -> tuple[PutFile, ...]:

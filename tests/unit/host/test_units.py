@@ -10,7 +10,7 @@ import pytest
 
 from fabric.errors import HostError
 from fabric.host import names
-from fabric.host.actions import PutFile, Step
+from fabric.host.actions import PutFile, Run, Step
 from fabric.host.families.catalog import driver
 from fabric.host.nvme.connect import Connection, NvmeCli
 from fabric.host.nvme.identity import HostIdentity
@@ -19,12 +19,15 @@ from fabric.host.units import (
     LINK_UNIT,
     QOS_UNIT,
     TARGET_UNIT,
+    boot_modules,
     connection_files,
     connection_unit,
+    enabling,
     nic_files,
     target_files,
 )
 from fabric.intent.model import Namespace, NvmePort, NvmeTarget, Subsystem
+from fabric.plan.model import HostPlan
 from tests.unit.host.nics import FACTS, nic
 
 UUID = "00000000-0000-4000-8000-000000000001"
@@ -164,3 +167,21 @@ def test_words_are_quoted_as_systemd_reads_them(text: str, written: str) -> None
 def test_module_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(HostError, match="kernel module"):
         nic_files((), (nic(),), modules=(text,))
+
+
+def test_modules_of_hosts_and_targets() -> None:
+    assert boot_modules(HostPlan("gpu1", "host", (nic(),))) == ("rdma_ucm", "nvme-rdma")
+    soft = HostPlan("kv1", "target", (nic(family="rxe"),))
+    assert boot_modules(soft) == ("rdma_ucm", "rdma_rxe", "nvmet", "nvmet-rdma")
+
+
+def test_files_are_taken_over_without_a_start() -> None:
+    files = (*nic_files(steps(), (nic(), nic(netdev="eth1"))), *connection_files((ONE,), WHO, V2))
+    argvs = [action.argv for action in enabling(files) if isinstance(action, Run)]
+    assert argvs == [
+        ("systemctl", "daemon-reload"),
+        ("systemctl", "enable", QOS_UNIT, LINK_UNIT, connection_unit(ONE)),
+        ("udevadm", "control", "--reload"),
+        ("sysctl", "--system"),
+    ]
+    assert enabling(()) == ()
