@@ -4,7 +4,7 @@
                    process.json  which process it is
                    login, host   its SSH keys        known_hosts
                    seed.tar      its first files     disk.qcow2  what it has written
-                   qmp, console  sockets             console.log, qemu.log
+                   qmp, console  sockets             console.log
 
 A folder without a running process is a machine that is off: it can be started again, with the disk it had.
 """
@@ -13,8 +13,7 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +35,7 @@ __all__ = ("Machine", "create", "restore", "sweep")
 
 _READY: Final = b"fabric-lab: ready"
 _POLL_S: Final = 0.05
-_SETTLE_S: Final = 10.0
+_MIGRATION_ENDS: Final = frozenset({"completed", "failed", "cancelled"})
 _PER_STATE: Final = ("machine.json", "login", "host", "seed.tar", "disk.qcow2", "memory")
 
 
@@ -72,21 +71,16 @@ class Machine:
         token = secrets.token_hex(5)
         stored = _read(self.folder)
         _write(self.folder, _Stored(self.spec, token, stored.host_key))
-        for name in ("qmp", "console", "console.log", "process.json"):
+        for name in ("qmp", "console", "console.log", "process.json", "pid"):
             (self.folder / name).unlink(missing_ok=True)
-        argv = command_line(self.spec, self.image, accelerator=accelerator, token=token, is_incoming=is_incoming)
-        with (self.folder / "qemu.log").open("wb") as log:
-            process = subprocess.Popen(  # outlives this program on purpose: `lab up` ends, the lab stays
-                argv,
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        if record := processes.record_of(process.pid, token):
+        disk = str(self.folder.absolute() / "disk.qcow2")
+        argv = command_line(
+            self.spec, self.image, accelerator=accelerator, token=token, disk=disk, is_incoming=is_incoming
+        )
+        run(argv, doing="starting QEMU", where=self.spec.name, cwd=self.folder)
+        pid = int((self.folder / "pid").read_text(encoding="ascii"))
+        if record := processes.record_of(pid, token):
             processes.write_record(self.folder / "process.json", record)
-        self._await((self.folder / "qmp").exists, _SETTLE_S, "QEMU did not start", process)
         if not is_incoming:
             self.publish_port()
 
@@ -123,20 +117,12 @@ class Machine:
             HostError: it did not in time, or the process ended; `found` has the end of the console.
         """
         log = self.folder / "console.log"
-        self._await(lambda: log.exists() and _READY in log.read_bytes(), limit_s, "the machine did not boot")
-
-    def _await(
-        self, is_done: Callable[[], bool], limit_s: float, what: str, process: "subprocess.Popen[bytes] | None" = None
-    ) -> None:
         end_ns = self.clock.now_ns() + round(limit_s * 1e9)
-        while not is_done():
-            has_ended = process.poll() is not None if process else not self.is_running()
+        while not (log.exists() and _READY in log.read_bytes()):
+            has_ended = not self.is_running()
             if has_ended or self.clock.now_ns() > end_ns:
-                raise HostError(
-                    f"{what}: {'its process ended' if has_ended else f'not within {limit_s:g} s'}",
-                    where=self.spec.name,
-                    found=_tail(self.folder / "qemu.log") + _tail(self.folder / "console.log"),
-                )
+                why = "its process ended" if has_ended else f"not within {limit_s:g} s"
+                raise HostError(f"the machine did not boot: {why}", where=self.spec.name, found=_tail(log))
             self.clock.sleep_s(_POLL_S)
 
     @contextmanager
@@ -188,12 +174,15 @@ class Machine:
         with monitor(self.spec.name, self.folder / "qmp") as session:
             session.ask("stop")
             session.ask("migrate-set-parameters", {"max-bandwidth": 1 << 40})
-            session.ask("migrate", {"uri": "exec:cat > memory"})  # relative: nothing to quote for QEMU's shell
-            while (status := session.ask("query-migrate")["status"]) not in {"completed", "failed", "cancelled"}:
-                del status
+            with (self.folder / "memory").open("wb") as file:
+                session.give("memory", file.fileno())
+            session.ask("migrate", {"uri": "fd:memory"})
+            while (answer := session.ask("query-migrate"))["status"] not in _MIGRATION_ENDS:
                 self.clock.sleep_s(_POLL_S)
-            if status != "completed":
-                raise HostError("the machine's memory could not be saved", where=self.spec.name, found=status)
+            if answer["status"] != "completed":
+                session.ask("cont")
+                why = f"{answer['status']}: {answer.get('error-desc', 'no reason given')}"
+                raise HostError("the machine's memory could not be saved", where=self.spec.name, found=why)
             session.ask("quit")
         self.kill()
         part = folder.with_name(f"{folder.name}.part")
@@ -224,7 +213,7 @@ def create(lab: Path, spec: MachineSpec, image: Image, *, clock: Clock) -> Machi
     identity = Identity(secrets.token_hex(16), login.public, host.public, host.private)
     _write_private(folder / "seed.tar", seed_tar(spec, identity))
     _write(folder, _Stored(spec, "", host.public))
-    _overlay(folder, image.root, "raw")
+    _overlay(folder, image.root.absolute(), "raw")
     return Machine(spec, folder, image, clock)
 
 
@@ -244,12 +233,13 @@ def restore(lab: Path, saved: Path, image: Image, *, accelerator: Accelerator, c
     folder = _new_folder(lab, stored.spec.name)
     for name in ("machine.json", "login", "host", "seed.tar"):
         shutil.copy2(saved / name, folder / name)
-    (folder / "memory").symlink_to(saved / "memory")
-    _overlay(folder, saved / "disk.qcow2", "qcow2")
+    _overlay(folder, saved.absolute() / "disk.qcow2", "qcow2")
     machine = Machine(stored.spec, folder, image, clock)
     machine.start(accelerator, is_incoming=True)
     with monitor(stored.spec.name, folder / "qmp") as session:
-        session.ask("migrate-incoming", {"uri": "exec:cat memory"})
+        with (saved / "memory").open("rb") as file:
+            session.give("memory", file.fileno())
+        session.ask("migrate-incoming", {"uri": "fd:memory"})
         while (found := session.ask("query-status")["status"]) == "inmigrate":
             clock.sleep_s(_POLL_S)
         if found != "running":  # it was stopped when it was saved
@@ -291,7 +281,7 @@ def _new_folder(lab: Path, name: str) -> Path:
 
 def _overlay(folder: Path, backing: Path, kind: str) -> None:
     argv = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", str(backing), str(folder / "disk.qcow2")]
-    run(argv, doing="making the disk")
+    run(argv, doing="making the disk", where=folder.name)
 
 
 def _end_processes(folder: Path) -> None:

@@ -64,6 +64,7 @@ def run(
     argv: Sequence[str],
     *,
     doing: str,
+    where: str = "lab image",
     cwd: Path | None = None,
     stdin: bytes = b"",
     keep: Sequence[int] = (),
@@ -74,7 +75,8 @@ def run(
     Args:
         argv: the command.
         doing: what it is for, as in "unpacking the kernel"; for the error.
-        cwd: where it runs.
+        where: what it is part of; for the error.
+        cwd: the folder that it runs in.
         stdin: what it reads.
         keep: file descriptors that it inherits: it holds their locks as long as it lives.
         on_line: takes each line of the standard error as it comes.
@@ -100,5 +102,5 @@ def run(
         printed.seek(0)
         stdout = printed.read()
     if status:
-        raise HostError(f"{doing} failed: {argv[0]} ended with {status}", where="lab image", found="\n".join(tail))
+        raise HostError(f"{doing} failed: {argv[0]} ended with {status}", where=where, found="\n".join(tail))
     return stdout.decode(errors="replace")

@@ -1,7 +1,6 @@
 """The command line of QEMU for one machine of the lab. Pure: runs nothing."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 from fabric.lab.vm.image import Image
@@ -30,6 +29,10 @@ def _accelerated(accelerator: Accelerator) -> list[str]:
     return ["-accel", "tcg,thread=multi,tb-size=128", "-cpu", "max"]
 
 
+def _word(value: str) -> str:
+    return value.replace(",", ",,")  # QEMU's option syntax
+
+
 def probe_command_line(image: Image, accelerator: Accelerator) -> tuple[str, ...]:
     """Returns the command that boots to the initial RAM file system, says so on its output, and ends."""
     return (
@@ -42,25 +45,26 @@ def probe_command_line(image: Image, accelerator: Accelerator) -> tuple[str, ...
 
 
 def command_line(
-    spec: MachineSpec, image: Image, *, accelerator: Accelerator, token: str, is_incoming: bool = False
+    spec: MachineSpec, image: Image, *, accelerator: Accelerator, token: str, disk: str, is_incoming: bool = False
 ) -> tuple[str, ...]:
     """Returns the command for one machine.
 
-    It runs in the machine's folder: `disk.qcow2`, `seed.tar`, `qmp` and `console` are relative, so that a long path of
-    the folder does not exceed what a socket's name may have.
+    It runs in the machine's folder: `seed.tar`, `qmp` and `console` are relative, so that a long path of
+    the folder does not exceed what a socket's name may have. It ends when the machine exists, which goes on by itself
+    with the root folder as its own.
 
     Args:
         spec: what it is.
         image: what it boots.
         accelerator: what runs its instructions.
         token: tells this process from all others; it stands in the process's name.
+        disk: absolute path of its disk, which QEMU opens once more when the machine is saved.
         is_incoming: wait for a saved state instead of booting.
     """
     data: list[str] = []
     for index, nic in enumerate(spec.nics):
         server = "on" if nic.is_server else "off"
-        path = nic.socket.replace(",", ",,")  # QEMU's option syntax
-        data += ["-netdev", f"stream,id=data{index},server={server},addr.type=unix,addr.path={path}"]
+        data += ["-netdev", f"stream,id=data{index},server={server},addr.type=unix,addr.path={_word(nic.socket)}"]
         device = (
             f"virtio-net-pci,netdev=data{index},mac={nic.mac},host_mtu={nic.mtu_bytes},romfile=,addr={0x10 + index:#x}"
         )
@@ -71,7 +75,7 @@ def command_line(
         *_accelerated(accelerator),
         *("-machine", "pc-i440fx-7.2", "-smp", str(spec.cpus), "-m", str(spec.memory_mib), *_BARE),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", _KERNEL_WORDS),
-        *("-drive", "file=disk.qcow2,if=none,id=root,format=qcow2,discard=unmap"),
+        *("-drive", f"file={_word(disk)},if=none,id=root,format=qcow2,discard=unmap"),
         *("-device", "virtio-blk-pci,drive=root,addr=0x4"),
         *("-device", "virtio-rng-pci,addr=0x5"),
         *("-fw_cfg", "name=opt/fabric/seed,file=seed.tar"),
@@ -81,10 +85,6 @@ def command_line(
         *("-chardev", "socket,id=console,path=console,server=on,wait=off,logfile=console.log,logappend=on"),
         *("-serial", "chardev:console"),
         *("-qmp", "unix:qmp,server=on,wait=off"),
+        *("-daemonize", "-pidfile", "pid"),
         *(("-incoming", "defer") if is_incoming else ()),
     )
-
-
-def console_log(folder: Path) -> Path:
-    """Returns where the machine in that folder writes what its console shows."""
-    return folder / "console.log"

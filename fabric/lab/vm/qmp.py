@@ -18,8 +18,9 @@ _ANSWER_S: Final = 30.0
 class Monitor:
     """An open session with one QEMU."""
 
-    def __init__(self, name: str, stream: BinaryIO) -> None:
+    def __init__(self, name: str, peer: socket.socket, stream: BinaryIO) -> None:
         self._name = name
+        self._peer = peer
         self._stream = stream
 
     def ask(self, command: str, arguments: Mapping[str, object] | None = None) -> Any:
@@ -31,6 +32,19 @@ class Monitor:
         request = {"execute": command, **({"arguments": dict(arguments)} if arguments else {})}
         self._stream.write(json.dumps(request).encode() + b"\n")
         self._stream.flush()
+        return self._answer(command)
+
+    def give(self, name: str, descriptor: int) -> None:
+        """Hands an open file to QEMU, which knows it by `name` from then on.
+
+        Raises:
+            HostError: QEMU refused it, or hung up.
+        """
+        request = json.dumps({"execute": "getfd", "arguments": {"fdname": name}}).encode() + b"\n"
+        socket.send_fds(self._peer, [request], [descriptor])
+        self._answer("getfd")
+
+    def _answer(self, command: str) -> Any:
         while True:
             answer = self.read()
             if "return" in answer:
@@ -65,7 +79,7 @@ def monitor(name: str, path: Path) -> Iterator[Monitor]:
             peer.settimeout(_ANSWER_S)
             peer.connect(f"/proc/self/fd/{folder}/{path.name}")
             with peer.makefile("rwb") as stream:
-                session = Monitor(name, cast("BinaryIO", stream))
+                session = Monitor(name, peer, cast("BinaryIO", stream))
                 session.read()  # the greeting
                 session.ask("qmp_capabilities")
                 yield session

@@ -12,7 +12,14 @@ SPEC = MachineSpec(
 
 
 def line(*, is_incoming: bool = False) -> tuple[str, ...]:
-    return command_line(SPEC, IMAGE, accelerator=Accelerator.TCG, token="0123456789abcdef", is_incoming=is_incoming)
+    return command_line(
+        SPEC,
+        IMAGE,
+        accelerator=Accelerator.TCG,
+        token="0123456789abcdef",
+        disk="/lab/a,b/disk.qcow2",
+        is_incoming=is_incoming,
+    )
 
 
 def test_only_the_loopback_address_is_listened_on() -> None:
@@ -35,6 +42,10 @@ def test_process_carries_its_token_and_no_secret() -> None:
 
 def test_shared_root_disk_is_never_opened_for_writing() -> None:
     assert not [word for word in line() if "root.img" in word]
+
+
+def test_disk_is_absolute_for_qemu_opens_it_again_from_another_folder() -> None:
+    assert "file=/lab/a,,b/disk.qcow2,if=none,id=root,format=qcow2,discard=unmap" in line()
 
 
 def test_saved_state_differs_from_a_boot_only_in_waiting_for_it() -> None:
