@@ -13,9 +13,9 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -217,10 +217,16 @@ def create(lab: Path, spec: MachineSpec, image: Image, *, clock: Clock) -> Machi
     return Machine(spec, folder, image, clock)
 
 
-def restore(lab: Path, saved: Path, image: Image, *, accelerator: Accelerator, clock: Clock) -> Machine:
+def restore(
+    lab: Path,
+    saved: Path,
+    image: Image,
+    *,
+    accelerator: Accelerator,
+    clock: Clock,
+    sockets: Mapping[str, str] | None = None,
+) -> Machine:
     """Returns a running machine as it was when it was saved. The saved state stays, and may be restored many times.
-
-    Sockets for data are where they were then. Only one of several restored machines may use them.
 
     Args:
         lab: the lab's folder.
@@ -228,13 +234,16 @@ def restore(lab: Path, saved: Path, image: Image, *, accelerator: Accelerator, c
         image: the one that it booted.
         accelerator: the one it was saved under.
         clock: measures how long to wait.
+        sockets: name of a port → path of its socket now; a port that is not named has the one it had then.
     """
     stored = _read(saved)
+    nics = tuple(replace(nic, socket=(sockets or {}).get(nic.name, nic.socket)) for nic in stored.spec.nics)
+    spec = replace(stored.spec, nics=nics)
     folder = _new_folder(lab, stored.spec.name)
     for name in ("machine.json", "login", "host", "seed.tar"):
         shutil.copy2(saved / name, folder / name)
     _overlay(folder, saved.absolute() / "disk.qcow2", "qcow2")
-    machine = Machine(stored.spec, folder, image, clock)
+    machine = Machine(spec, folder, image, clock)
     machine.start(accelerator, is_incoming=True)
     with monitor(stored.spec.name, folder / "qmp") as session:
         with (saved / "memory").open("rb") as file:
