@@ -29,7 +29,7 @@ demo: .venv/.stamp ## run the main job over real SSH against emulated switches o
 
 test: programs .venv/.stamp-dev lint docs-check ## lint, types, layers, then every test (300 examples a property) and the coverage gate
 	rm -f .coverage .coverage.*
-	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --cov --cov-report= --junit-xml=build/junit.xml
+	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report= --junit-xml=build/junit.xml
 	$(BIN)/coverage json -q -o build/coverage.json
 	$(BIN)/python tests/coverage_gate.py build/coverage.json
 
@@ -37,7 +37,7 @@ programs:
 	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git
 
 unit: .venv/.stamp-dev ## the fast tier: under 30 s, 50 examples a property
-	$(BIN)/pytest -n $(JOBS) -m 'not slow' $(UNIT)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(UNIT)
 
 lint: .venv/.stamp-dev ## ruff, its formatter, mypy --strict, import-linter
 	$(BIN)/ruff check $(CHECKED)
