@@ -10,7 +10,7 @@ price. They are performed over an executor now, or by the agent at boot; both do
 | what must change in connections | `connections`, `connection_differences` |
 | what must change on a target | `planned_target`, `target_actions` |
 | what must outlast a boot | `nic_files`, `connection_files`, `target_files`, `changed_files`, `enabling` |
-| do it | `perform_all`; the way back of files: `restoring`; of a target: `removal_actions` |
+| do it | `perform_all`; the way back of files: `disabling`, `restoring`; of a target: `removal_actions` |
 """
 
 from fabric.host.actions import Action, Disruption, PutFile, Stage, Step
@@ -31,7 +31,15 @@ from fabric.host.nvme.identity import HostIdentity, identity, identity_actions
 from fabric.host.nvme.target import planned_target, read_target, removal_actions, standing_part, target_actions
 from fabric.host.observe import HostReading, discover, observe_host
 from fabric.host.settings import Difference, NicFacts, differences, held
-from fabric.host.units import boot_modules, connection_files, connection_unit, enabling, nic_files, target_files
+from fabric.host.units import (
+    boot_modules,
+    connection_files,
+    connection_unit,
+    disabling,
+    enabling,
+    nic_files,
+    target_files,
+)
 
 __all__ = (
     "Action",
@@ -60,6 +68,7 @@ __all__ = (
     "connection_unit",
     "connections",
     "differences",
+    "disabling",
     "disconnect_actions",
     "discover",
     "driver",

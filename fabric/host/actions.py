@@ -50,11 +50,13 @@ class Run:
     Attributes:
         unless_exists: skip when this path is there; "" to run always.
         accepted: exit codes that are no failure.
+        accepted_words: words in the output with which any exit code is no failure, "" for none.
     """
 
     argv: tuple[str, ...]
     unless_exists: str = ""
     accepted: tuple[int, ...] = (0,)
+    accepted_words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,9 @@ def agent_json(actions: Iterable[Action]) -> Json:
 
 def _one(action: Action) -> Json:
     match action:
-        case Run(argv, unless_exists, accepted):
-            return {"do": "run", "argv": [*argv], "unless_exists": unless_exists, "accepted": [*accepted]}
+        case Run(argv, unless, accepted, words):
+            limits: dict[str, Json] = {"unless_exists": unless, "accepted": [*accepted], "accepted_words": words}
+            return {"do": "run", "argv": [*argv], **limits}
         case Write(path, text):
             return {"do": "write", "path": path, "text": text}
         case PutFile(path):

@@ -186,9 +186,8 @@ def perform(executor: Executor, action: Action, *, host: str) -> None:
         HostError: it failed.
     """
     match action:
-        case Run(argv, unless_exists, accepted):
-            if not unless_exists or not _is(executor, "-e", unless_exists):
-                _require(executor.run(argv), " ".join(argv), host, accepted=accepted)
+        case Run():
+            _run(executor, action, host)
         case Write(path, text):
             _require(executor.write(path, text), f"write {text!r} to {path}", host)
         case PutFile():
@@ -198,6 +197,14 @@ def perform(executor: Executor, action: Action, *, host: str) -> None:
         case _:
             if command := _folder_argv(executor, action):
                 _require(executor.run(command), " ".join(command), host)
+
+
+def _run(executor: Executor, action: Run, host: str) -> None:
+    if action.unless_exists and _is(executor, "-e", action.unless_exists):
+        return
+    done = executor.run(action.argv)
+    if not action.accepted_words or action.accepted_words not in done.stdout + done.stderr:
+        _require(done, " ".join(action.argv), host, accepted=action.accepted)
 
 
 def _is(executor: Executor, kind: str, path: str) -> bool:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fabric.errors import HostError
 from fabric.host import names
-from fabric.host.actions import Action, Disruption, PutFile, Run, Stage, Step, agent_json
-from fabric.host.nvme.connect import Connection, NvmeCli, connect_actions, connect_argv
+from fabric.host.actions import Action, ControllerAttribute, Disruption, PutFile, Run, Stage, Step, agent_json
+from fabric.host.nvme.connect import Connection, NvmeCli, connect_argv
 from fabric.host.nvme.identity import HostIdentity
 from fabric.plan.model import HostNicPlan, HostPlan
 from fabric.resources import data_path
@@ -31,6 +31,7 @@ __all__ = (
     "boot_modules",
     "connection_files",
     "connection_unit",
+    "disabling",
     "enabling",
     "nic_files",
     "target_files",
@@ -44,7 +45,6 @@ _UNITS: Final = "/etc/systemd/system"
 _ACTIONS: Final = "/etc/fabricctl"
 _PYTHON: Final = "/usr/bin/python3"
 _NVME: Final = "/usr/sbin/nvme"
-_ALREADY: Final = 114  # see nvme/connect.py
 
 IoPolicy = Literal["numa", "round-robin", "queue-depth"]
 
@@ -140,6 +140,12 @@ def enabling(files: Iterable[PutFile]) -> tuple[Action, ...]:
     return tuple(actions)
 
 
+def disabling(paths: Iterable[str]) -> tuple[Action, ...]:
+    """Returns what must be done before units of ours are taken away, given the paths of the files that go."""
+    units = [path.rpartition("/")[2] for path in paths if path.startswith(f"{_UNITS}/")]
+    return (Run(("systemctl", "disable", *units)),) if units else ()
+
+
 def target_files(make: Sequence[Action], remove: Sequence[Action]) -> tuple[PutFile, ...]:
     """Returns the files that publish the kernel's target at boot and take it back when the unit stops."""
     start, stop = _action_file("target", make), _action_file("target-stop", remove)
@@ -178,9 +184,12 @@ def connection_files(
 
 
 def _connection(one: Connection, who: HostIdentity, cli: NvmeCli) -> list[PutFile]:
+    # nvme-cli ends with 1 for a connection that stands already, as for a failure: so its exit code decides nothing,
+    # and the second line does, which finds the controller or fails
     unit = connection_unit(one)
-    after = connect_actions(one, who, cli)[1:]
-    extra = [_action_file(unit.removesuffix(".service"), after)] if after else []
+    timer = str(one.policy.fast_io_fail_tmo_s)
+    proof = ControllerAttribute(one.nqn, one.traddr, "fast_io_fail_tmo", timer, one.host_traddr)
+    actions = _action_file(unit.removesuffix(".service"), (proof,))
     text = _filled(
         "connect.service",
         nqn=names.nqn(one.nqn),
@@ -188,7 +197,6 @@ def _connection(one: Connection, who: HostIdentity, cli: NvmeCli) -> list[PutFil
         qos_unit=QOS_UNIT,
         link_unit=LINK_UNIT,
         command=_command(_NVME, *connect_argv(one, who, cli)[1:]),
-        after_command=_agent(extra[0].path) if extra else "",
-        already_connected=_ALREADY,
+        proof_command=_agent(actions.path),
     )
-    return [*extra, PutFile(f"{_UNITS}/{unit}", text)]
+    return [actions, PutFile(f"{_UNITS}/{unit}", text)]

@@ -34,7 +34,7 @@ __all__ = (
 )
 
 NEVER: Final = -1
-_ALREADY: Final = 114  # EALREADY: nvme-cli ends with it when the same connection stands
+_ALREADY: Final = "already connected"  # nvme-cli 2.3 then ends with 1 as for any failure: seen on Debian 12
 _OWNER: Final = "fabric"
 _LONG: Final[Mapping[str, str]] = {
     "-t": "transport", "-a": "traddr", "-s": "trsvcid", "-n": "nqn", "-w": "host-traddr", "-f": "host-iface",
@@ -208,7 +208,7 @@ def _takes_fast_io_fail(cli: NvmeCli) -> bool:
 
 def connect_actions(one: Connection, who: HostIdentity, cli: NvmeCli) -> tuple[Action, ...]:
     """Returns the command, and the write to sysfs for what older versions have no option for."""
-    run = Run(connect_argv(one, who, cli), accepted=(0, _ALREADY))
+    run = Run(connect_argv(one, who, cli), accepted_words=_ALREADY)
     if _takes_fast_io_fail(cli):
         return (run,)
     text = str(one.policy.fast_io_fail_tmo_s)

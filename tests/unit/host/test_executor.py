@@ -106,7 +106,8 @@ def folder_actions(base: Path) -> tuple[Action, ...]:
         Write(f"{base}/value", "1"),
         Run(("touch", f"{base}/ran")),
         Run(("touch", f"{base}/not"), unless_exists=f"{base}/value"),
-        Run(("sh", "-c", "exit 114"), accepted=(0, 114)),
+        Run(("sh", "-c", "exit 79"), accepted=(0, 79)),
+        Run(("sh", "-c", "echo already connected >&2; exit 1"), accepted_words="already connected"),
     )
 
 

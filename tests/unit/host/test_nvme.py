@@ -146,7 +146,7 @@ def test_connect_names_everything_and_no_interface() -> None:
 def test_versions_differ_in_how_fast_io_fail_is_set() -> None:
     run, after = connect_actions(ONE, WHO, V2)
     assert isinstance(run, Run)
-    assert run.accepted == (0, 114)
+    assert run.accepted_words == "already connected"
     assert after == ControllerAttribute(KV1, "192.0.2.11", "fast_io_fail_tmo", "15", "192.0.2.21")
     (newer,) = connect_actions(ONE, WHO, V29)
     assert isinstance(newer, Run)

@@ -22,6 +22,7 @@ from fabric.host.units import (
     boot_modules,
     connection_files,
     connection_unit,
+    disabling,
     enabling,
     nic_files,
     target_files,
@@ -85,7 +86,7 @@ def test_connections_wait_for_qos_and_links() -> None:
     unit = by_name(connection_files((ONE,), WHO, V2))[connection_unit(ONE)].text
     assert {QOS_UNIT, LINK_UNIT} <= set(directives(unit, "After")[0].split())
     assert directives(unit, "Before") == ["remote-fs-pre.target"]
-    assert (directives(unit, "Restart"), directives(unit, "SuccessExitStatus")) == (["on-failure"], ["114"])
+    assert directives(unit, "Restart") == ["on-failure"]
     published = by_name(target())[TARGET_UNIT].text
     assert directives(published, "Requires") == [LINK_UNIT]
 
@@ -93,7 +94,7 @@ def test_connections_wait_for_qos_and_links() -> None:
 def test_connection_unit_holds_the_whole_command() -> None:
     files = by_name(connection_files((ONE,), WHO, V2))
     connect, after = directives(files[connection_unit(ONE)].text, "ExecStart")
-    assert connect.startswith("/usr/sbin/nvme connect --transport=rdma --traddr=192.0.2.11 --trsvcid=4420")
+    assert connect.startswith("-/usr/sbin/nvme connect --transport=rdma --traddr=192.0.2.11 --trsvcid=4420")
     assert "--tos=104" in connect.split()
     assert after.split()[:2] == ["/usr/bin/python3", "/usr/local/lib/fabricctl/agent.py"]
     actions = json.loads(files[Path(after.split()[2]).name].text)["actions"]
@@ -101,7 +102,7 @@ def test_connection_unit_holds_the_whole_command() -> None:
         ("controller-attribute", "fast_io_fail_tmo", "15")
     ]
     newer = by_name(connection_files((ONE,), WHO, V3))[connection_unit(ONE)].text
-    assert len(directives(newer, "ExecStart")) == 1
+    assert len(directives(newer, "ExecStart")) == 2
 
 
 def test_scope_of_an_address_is_no_specifier_of_systemd() -> None:
@@ -185,3 +186,6 @@ def test_files_are_taken_over_without_a_start() -> None:
         ("sysctl", "--system"),
     ]
     assert enabling(()) == ()
+    away = disabling(file.path for file in files)
+    assert away == (Run(("systemctl", "disable", QOS_UNIT, LINK_UNIT, connection_unit(ONE))),)
+    assert disabling(("/etc/fabricctl/qos.json",)) == ()
