@@ -1,4 +1,4 @@
-"""What the tests with virtual machines share. They run when asked for: `pytest -m vm tests/vm`."""
+"""What the tests with virtual machines share. They run when asked for: `make vm`."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -20,22 +20,6 @@ from fabric.lab.vm import (
     sweep,
 )
 from fabric.observe import Event
-
-HERE = Path(__file__).resolve().parent
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker."""
-    config.addinivalue_line("markers", "vm: boots virtual machines; minutes, and QEMU")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skips the tests of this folder unless `-m` names their marker: they take minutes, and build an image."""
-    if "vm" in str(config.getoption("markexpr")).split():
-        return
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.skip(reason="virtual machines are asked for: pytest -m vm tests/vm"))
 
 
 @pytest.fixture(scope="session")
