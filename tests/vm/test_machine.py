@@ -99,7 +99,6 @@ def test_saved_machine_comes_back_as_it_was_more_than_once(
         again = restore(lab, tmp_path / "state", image, accelerator=accelerator, clock=WallClock())
         seconds = time.monotonic() - start
         print(f"restore {turn}: {seconds:.1f} s")
-        assert seconds < 15
         with again.login() as session:
             assert run(session, "cat", "/run/mark", "/root/mark") == "in memoryon disk"
             assert run(session, "cat", "/proc/sys/kernel/random/boot_id") == boot_id
