@@ -30,8 +30,9 @@ class DeviceJob:
     Attributes:
         make_session: how to reach it.
         change: what to apply. An empty payload without `full_config` means that nothing is to be done.
-        check_base: is the device still what the change was made from? Also answers "is it back?" after a revert.
+        check_base: is the device still what the change was made from?
         verify: is the device as intended?
+        is_back: is the device as it was before the change? Asked after a revert; None asks `check_base`.
         changes: number of paths that the change touches.
         diff: our own words for the change, shown where the device has none.
     """
@@ -44,6 +45,7 @@ class DeviceJob:
     verify: Compare
     changes: int = 0
     diff: str = ""
+    is_back: Compare | None = None
 
     def __post_init__(self) -> None:
         if not TRANSACTION.fullmatch(self.change.transaction):

@@ -285,7 +285,7 @@ class _Run:
     def _look(self) -> Event:
         while True:
             text = self._fetch()
-            drift = self._job.check_base(text)
+            drift = (self._job.is_back or self._job.check_base)(text)
             if not drift:
                 return _OK
             if self._clock.now_ns() >= self._settled_ns:

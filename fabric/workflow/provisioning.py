@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fabric.diff import Change
+from fabric.diff import Change, owned_part
 from fabric.errors import FabricError
 from fabric.intent import Fabric, SwitchRole
 from fabric.nos import catalog
@@ -30,8 +30,9 @@ from fabric.workflow.difftext import shown, told
 from fabric.workflow.environment import Environment
 from fabric.workflow.request import Request
 
-__all__ = ("base_drift", "job_of", "push_in_waves")
+__all__ = ("base_drift", "job_of", "not_back", "push_in_waves")
 
+_NAMED: Final = 3  # paths that one line names
 _WAVES: Final = (SwitchRole.SUPERSPINE, SwitchRole.SPINE, SwitchRole.LEAF)
 
 Redo = Callable[[str], DeviceChange]
@@ -128,7 +129,20 @@ def job_of(change: DeviceChange, make_session: SessionFactory, text: str, *, red
         verify=_compared(lambda found: told(verify(found))),
         changes=len(change.changes.forward),
         diff=shown(change.changes.forward),
+        is_back=_compared(lambda found: not_back(change, found)),
     )
+
+
+def not_back(change: DeviceChange, text: str) -> str:
+    """Returns "" if what the change owns stands as before it; what others did elsewhere meanwhile does not count."""
+    running = catalog.get(change.nos).tree(text)
+    found = owned_part(running, change.intended)
+    if found == change.owned_now:
+        return ""
+    before, after = dict(change.owned_now), dict(found)
+    paths = [path for path in {**before, **after} if before.get(path, ...) != after.get(path, ...)]
+    shown_paths = ", ".join(" / ".join(path) for path in paths[:_NAMED])
+    return f"not as before: {len(paths)} of the paths that this run owns, {shown_paths}"
 
 
 def base_drift(change: DeviceChange, now: DeviceChange) -> str:
@@ -142,7 +156,7 @@ def base_drift(change: DeviceChange, now: DeviceChange) -> str:
     if other:
         return f"the device now needs other changes: {told(other)}"
     if now.changes.outside_ports != change.changes.outside_ports:
-        return f"other ports outside the intent feel the change: {', '.join(now.changes.outside_ports) or 'none'}"
+        return f"other ports outside the intent feel the change, {', '.join(now.changes.outside_ports) or 'none'}"
     return "made anew, the change or its way back comes out otherwise than in the plan"
 
 
