@@ -28,7 +28,7 @@ def test_what_is_not_as_before_is_named() -> None:
         not_back(change(), json.dumps(late))
         == "not as before: 1 of the paths that this run owns, PORT / Ethernet0 / mtu"
     )
-    gone = {"PORT": {"Ethernet0": {}}}
+    gone: dict[str, dict[str, dict[str, str]]] = {"PORT": {"Ethernet0": {}}}
     assert (
         not_back(change(), json.dumps(gone))
         == "not as before: 1 of the paths that this run owns, PORT / Ethernet0 / mtu"
