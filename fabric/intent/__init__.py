@@ -4,6 +4,7 @@ from fabric.intent.access import DeviceAccess
 from fabric.intent.example import example
 from fabric.intent.load import Loaded, VaultOptions, load
 from fabric.intent.model import (
+    ConnectPolicy,
     DcqcnSetting,
     EcnOverride,
     Endpoint,
@@ -25,6 +26,7 @@ from fabric.intent.model import (
 )
 
 __all__ = (
+    "ConnectPolicy",
     "DcqcnSetting",
     "DeviceAccess",
     "EcnOverride",

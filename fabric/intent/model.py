@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 __all__ = (
+    "ConnectPolicy",
     "DcqcnSetting",
     "EcnOverride",
     "Endpoint",
@@ -232,13 +233,40 @@ class HostNic:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectPolicy:
+    """How the NVMe-oF connections of a host behave.
+
+    Attributes:
+        nr_io_queues: always given: the default is one a CPU, and large hosts then run out of memory regions.
+        ctrl_loss_tmo_s: how long a lost controller is tried again; -1 for ever. When it ends, the disk is deleted.
+        fast_io_fail_tmo_s: when I/O fails over while the controller is still tried; -1 for never.
+        iopolicy: how the paths to a subsystem share the load: `numa`, `round-robin`, `queue-depth`.
+    """
+
+    nr_io_queues: int = 8
+    queue_size: int = 128  # Linux nvme-rdma clamps to it
+    keep_alive_s: int = 5
+    reconnect_delay_s: int = 2
+    ctrl_loss_tmo_s: int = -1
+    fast_io_fail_tmo_s: int = 15
+    iopolicy: str = "round-robin"
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
-    """One GPU host."""
+    """One GPU host.
+
+    Attributes:
+        connect: NQNs of the subsystems that it connects to.
+        managed: False for a host that somebody else sets up: it is planned for, never contacted.
+    """
 
     name: str
     nics: tuple[HostNic, ...]
     policy: RocePolicy = field(default_factory=RocePolicy)
-    connect: tuple[str, ...] = ()  # names of the subsystems' NQNs it connects to
+    connect: tuple[str, ...] = ()
+    connect_policy: ConnectPolicy = field(default_factory=ConnectPolicy)
+    managed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

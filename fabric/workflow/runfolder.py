@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from fabric.errors import EnvironmentMissingError, FabricError
-from fabric.serial import SerialError, from_json, to_json
+from fabric.serial import Json, SerialError, from_json, to_json
 
-__all__ = ("SCHEMA_VERSION", "RunFolder", "read_document", "write_document")
+__all__ = ("SCHEMA_VERSION", "RunFolder", "read_data", "read_document", "write_data", "write_document")
 
 SCHEMA_VERSION: Final = 1
 T = TypeVar("T")
@@ -70,7 +70,16 @@ def write_document(target: Path, value: object) -> None:
     Raises:
         EnvironmentMissingError: the place cannot be written.
     """
-    document = {"schema": SCHEMA_VERSION, "kind": type(value).__name__, "data": to_json(value)}
+    write_data(target, type(value).__name__, to_json(value))
+
+
+def write_data(target: Path, kind: str, data: Json) -> None:
+    """Writes what is JSON already, as `write_document` does.
+
+    Raises:
+        EnvironmentMissingError: the place cannot be written.
+    """
+    document = {"schema": SCHEMA_VERSION, "kind": kind, "data": data}
     _replace(target, json.dumps(document) + "\n")  # no indent: that encoder is ten times slower
 
 
@@ -80,6 +89,19 @@ def read_document(source: Path, kind: type[T]) -> T:
     Raises:
         FabricError: no such file, not a document of this kind, or of a schema that this release cannot read.
     """
+    data = read_data(source, kind.__name__)
+    try:
+        return from_json(kind, data)
+    except SerialError as error:
+        raise FabricError(f"{source} does not hold a whole {kind.__name__}", found=str(error)) from error
+
+
+def read_data(source: Path, kind: str) -> Json:
+    """Returns the JSON that `write_data` wrote for `kind`.
+
+    Raises:
+        FabricError: as `read_document`.
+    """
     try:
         document = json.loads(source.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -88,9 +110,9 @@ def read_document(source: Path, kind: type[T]) -> T:
         ) from error
     except (OSError, ValueError) as error:
         raise FabricError(f"{source} cannot be read as JSON", found=str(error)) from error
-    if not isinstance(document, dict) or document.get("kind") != kind.__name__:
+    if not isinstance(document, dict) or document.get("kind") != kind:
         found = document.get("kind") if isinstance(document, dict) else type(document).__name__
-        raise FabricError(f"{source} is not what was asked for", found=str(found), expected=kind.__name__)
+        raise FabricError(f"{source} is not what was asked for", found=str(found), expected=kind)
     if document.get("schema") != SCHEMA_VERSION:
         raise FabricError(
             f"{source} was written with another schema",
@@ -98,10 +120,8 @@ def read_document(source: Path, kind: type[T]) -> T:
             expected=str(SCHEMA_VERSION),
             remedy="Make the plan again with this release.",
         )
-    try:
-        return from_json(kind, document.get("data"))
-    except SerialError as error:
-        raise FabricError(f"{source} does not hold a whole {kind.__name__}", found=str(error)) from error
+    data: Json = document.get("data")
+    return data
 
 
 def _replace(target: Path, text: str) -> None:
