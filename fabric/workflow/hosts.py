@@ -212,8 +212,15 @@ def prepare_back(past: Path, run: Path) -> tuple[str, ...]:
 
 
 def record_result(run: Path, part: Part, result: DeviceResult) -> None:
-    """Writes how one part of `result.device` ended."""
-    write_document(_place(run, f"{result.device}-{part.value}-result"), result)
+    """Writes how one part of `result.device` ended.
+
+    A part that this run changed and that is worked on again stays changed: "nothing to do" does not replace it.
+    """
+    place = _place(run, f"{result.device}-{part.value}-result")
+    if result.outcome is Outcome.UNCHANGED and place.exists():
+        if read_document(place, DeviceResult).outcome in TOUCHED:
+            return
+    write_document(place, result)
 
 
 def record_report(run: Path, report: HostReport) -> None:
