@@ -9,10 +9,12 @@ from fabric.lab.vm.image import Image, build_image, cache_folder, find_image
 from fabric.lab.vm.machine import Machine, create, restore, sweep
 from fabric.lab.vm.qemu import Accelerator
 from fabric.lab.vm.recipe import Recipe
-from fabric.lab.vm.spec import MachineSpec, Nic
+from fabric.lab.vm.spec import Disk, DiskKind, MachineSpec, Nic
 
 __all__ = (
     "Accelerator",
+    "Disk",
+    "DiskKind",
     "Image",
     "Machine",
     "MachineSpec",

@@ -36,6 +36,7 @@ _ENABLED: Final = {
     "systemd-networkd.socket": "sockets.target.wants",
     "ssh.service": "multi-user.target.wants",
     "fabric-lab-ready.service": "multi-user.target.wants",
+    "fabric-lab-disks.service": "local-fs.target.wants",
 }
 _XZ_MAGIC: Final = b"\xfd7zXZ\0"
 _ELF_MAGIC: Final = b"\x7fELF"

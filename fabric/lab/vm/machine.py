@@ -27,16 +27,16 @@ from fabric.lab.vm.image import Image
 from fabric.lab.vm.keys import make_key
 from fabric.lab.vm.programs import run
 from fabric.lab.vm.qemu import LOOPBACK, Accelerator, command_line
-from fabric.lab.vm.qmp import monitor
+from fabric.lab.vm.qmp import Monitor, monitor
 from fabric.lab.vm.spec import Identity, MachineSpec, seed_tar
-from fabric.remote.ssh import ExecResult, SshClient, SshTarget
+from fabric.remote.ssh import SshClient, SshTarget
 
 __all__ = ("Machine", "create", "restore", "sweep")
 
 _READY: Final = b"fabric-lab: ready"
 _POLL_S: Final = 0.05
 _MIGRATION_ENDS: Final = frozenset({"completed", "failed", "cancelled"})
-_PER_STATE: Final = ("machine.json", "login", "host", "seed.tar", "disk.qcow2", "memory")
+_PER_STATE: Final = ("machine.json", "login", "host", "seed.tar", "disk.qcow2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,19 @@ class Machine:
             known_hosts=self.folder / "known_hosts",
         )
 
-    def wait(self, *, limit_s: float = 180.0) -> None:
+    def wait(self, *, limit_s: float = 180.0, boots: int = 1) -> None:
         """Returns when the guest has booted and its SSH server listens.
+
+        Args:
+            limit_s: how long to wait at most.
+            boots: how often it has booted then, since its process started.
 
         Raises:
             HostError: it did not in time, or the process ended; `found` has the end of the console.
         """
         log = self.folder / "console.log"
         end_ns = self.clock.now_ns() + round(limit_s * 1e9)
-        while not (log.exists() and _READY in log.read_bytes()):
+        while self._boots() < boots:
             has_ended = not self.is_running()
             if has_ended or self.clock.now_ns() > end_ns:
                 why = "its process ended" if has_ended else f"not within {limit_s:g} s"
@@ -163,6 +167,27 @@ class Machine:
         """Ends the process and removes every file of the machine, its sockets for data included."""
         _remove(self.folder)
 
+    def pause(self) -> None:
+        """Stops the guest's CPUs and its time, until `go_on`."""
+        with monitor(self.spec.name, self.folder / "qmp") as session:
+            session.ask("stop")
+
+    def go_on(self) -> None:
+        """Lets a paused guest run on."""
+        with monitor(self.spec.name, self.folder / "qmp") as session:
+            session.ask("cont")
+
+    def reboot(self, *, limit_s: float = 180.0) -> None:
+        """Reboots the guest from within, and returns when its SSH server listens again.
+
+        Raises:
+            HostError: it did not come back in time.
+        """
+        before = self._boots()
+        with suppress(ConnectError), self.login() as session:
+            session.exec(["systemctl", "reboot"], timeout_s=10)
+        self.wait(limit_s=limit_s, boots=before + 1)
+
     def save(self, folder: Path) -> None:
         """Saves memory and disk into a new folder, and ends the machine.
 
@@ -171,27 +196,66 @@ class Machine:
         Raises:
             HostError: QEMU could not.
         """
-        with monitor(self.spec.name, self.folder / "qmp") as session:
-            session.ask("stop")
-            session.ask("migrate-set-parameters", {"max-bandwidth": 1 << 40})
-            with (self.folder / "memory").open("wb") as file:
-                session.give("memory", file.fileno())
-            session.ask("migrate", {"uri": "fd:memory"})
-            while (answer := session.ask("query-migrate"))["status"] not in _MIGRATION_ENDS:
-                self.clock.sleep_s(_POLL_S)
-            if answer["status"] != "completed":
-                session.ask("cont")
-                why = f"{answer['status']}: {answer.get('error-desc', 'no reason given')}"
-                raise HostError("the machine's memory could not be saved", where=self.spec.name, found=why)
-            session.ask("quit")
-        self.kill()
+        self.snapshot(folder, go_on=False)
+        self.remove()
+
+    def snapshot(self, folder: Path, *, go_on: bool = True) -> None:
+        """Saves memory and disk into a new folder. The guest's time stands still meanwhile.
+
+        The folder holds the machine's keys: only the owner may read it.
+
+        Args:
+            folder: what an earlier, interrupted call left beside it goes.
+            go_on: let the guest run on afterwards.
+
+        Raises:
+            HostError: QEMU could not; the guest runs on.
+        """
         part = folder.with_name(f"{folder.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(mode=0o700, parents=True)
-        for name in _PER_STATE:
-            shutil.move(self.folder / name, part / name)
+        with monitor(self.spec.name, self.folder / "qmp") as session:
+            session.ask("stop")
+            try:
+                self._write_memory(session, part / "memory")
+                # A finished migration has flushed and released the disk (QEMU bdrv_inactivate_all) until `cont`.
+                for name in _PER_STATE:
+                    shutil.copy2(self.folder / name, part / name)
+            except BaseException:
+                session.ask("cont")
+                shutil.rmtree(part, ignore_errors=True)
+                raise
+            if go_on:
+                session.ask("cont")
         part.rename(folder)
-        self.remove()
+
+    def _write_memory(self, session: Monitor, path: Path) -> None:
+        session.ask("migrate-set-parameters", {"max-bandwidth": 1 << 40})
+        with path.open("wb") as file:
+            session.give("memory", file.fileno())
+        session.ask("migrate", {"uri": "fd:memory"})
+        while (answer := session.ask("query-migrate"))["status"] not in _MIGRATION_ENDS:
+            self.clock.sleep_s(_POLL_S)
+        if answer["status"] != "completed":
+            why = f"{answer['status']}: {answer.get('error-desc', 'no reason given')}"
+            raise HostError("the machine's memory could not be saved", where=self.spec.name, found=why)
+
+    def _boots(self) -> int:
+        try:
+            return (self.folder / "console.log").read_bytes().count(_READY)
+        except FileNotFoundError:
+            return 0
+
+    def set_clock(self) -> None:
+        """Gives the guest this machine's time, which it lost while it was saved.
+
+        Raises:
+            HostError: the guest refused.
+        """
+        with self.login() as session:
+            done = session.exec(["date", "-s", f"@{self.clock.unix_s():.0f}"])
+        if not done.ok:
+            raise HostError("setting the clock failed", where=self.spec.name, found=done.stderr.strip())
 
 
 def create(lab: Path, spec: MachineSpec, image: Image, *, clock: Clock) -> Machine:
@@ -225,6 +289,7 @@ def restore(
     accelerator: Accelerator,
     clock: Clock,
     sockets: Mapping[str, str] | None = None,
+    is_held: bool = False,
 ) -> Machine:
     """Returns a running machine as it was when it was saved. The saved state stays, and may be restored many times.
 
@@ -235,6 +300,7 @@ def restore(
         accelerator: the one it was saved under.
         clock: measures how long to wait.
         sockets: name of a port → path of its socket now; a port that is not named has the one it had then.
+        is_held: leave it paused, so that several go on at the same time: `go_on`, then `set_clock`.
     """
     stored = _read(saved)
     nics = tuple(replace(nic, socket=(sockets or {}).get(nic.name, nic.socket)) for nic in stored.spec.nics)
@@ -251,11 +317,11 @@ def restore(
         session.ask("migrate-incoming", {"uri": "fd:memory"})
         while (found := session.ask("query-status")["status"]) == "inmigrate":
             clock.sleep_s(_POLL_S)
-        if found != "running":  # it was stopped when it was saved
+        if found != "running" and not is_held:  # it was stopped when it was saved
             session.ask("cont")
     machine.publish_port()
-    with machine.login() as session_in_guest:
-        _check(session_in_guest.exec(["date", "-s", f"@{clock.unix_s():.0f}"]), "setting the clock", stored.spec.name)
+    if not is_held:
+        machine.set_clock()
     return machine
 
 
@@ -269,11 +335,6 @@ def sweep(lab: Path) -> tuple[str, ...]:
     with suppress(OSError):  # somebody else's files are in it: not ours to remove
         lab.rmdir()
     return names
-
-
-def _check(result: ExecResult, doing: str, name: str) -> None:
-    if not result.ok:
-        raise HostError(f"{doing} failed", where=name, found=result.stderr.strip())
 
 
 def _new_folder(lab: Path, name: str) -> Path:

@@ -4,19 +4,25 @@ import io
 import re
 import tarfile
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from fabric.errors import HostError
 
-__all__ = ("Identity", "MachineSpec", "Nic", "seed_tar")
+__all__ = ("Disk", "DiskKind", "Identity", "MachineSpec", "Nic", "seed_tar")
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,30}\Z")
 _NIC_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,14}\Z")  # Linux IFNAMSIZ 16 with its final 0
 _MAC: Final = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\Z")
 _SOCKET_BYTES: Final = 107  # sun_path of Linux is 108 with its final 0
+_RAM_DISK: Final = re.compile(r"ram[0-9]\Z")
+_NULL_DISK: Final = re.compile(r"[a-z][a-z0-9]{0,14}\Z")
+_FILE: Final = re.compile(r"(?:/[A-Za-z0-9._-]+){2,}\Z")
+_DEVICE: Final = re.compile(r"/dev/[a-z][a-z0-9]{0,14}\Z")
 MANAGEMENT: Final = "mgmt0"
 MANAGEMENT_MAC: Final = "52:54:00:00:00:01"  # every machine has its own network behind it, so one address is enough
 _MANAGEMENT_ADDRESS: Final = "10.0.2.15/24"  # QEMU's user-mode network gives this one first: no DHCP round is needed
+_BARE_MTU: Final = 1500
 _QUEUE_PACKETS: Final = 20000  # a pause of 1 s at what an emulated machine sends is held, not dropped
 
 
@@ -30,8 +36,9 @@ class Nic:
         socket: absolute path; each frame goes over it as a 4-byte big-endian length and the frame.
         is_server: the machine listens on the socket, and takes the next peer when one leaves; otherwise it connects
             once, when it starts.
-        mtu_bytes: of the interface; 4200 gives Soft-RoCE its largest path MTU.
+        mtu_bytes: largest of the interface; 4200 gives Soft-RoCE its largest path MTU.
         address: with prefix length, "10.0.0.1/24"; "" for none.
+        is_bare: nobody in the guest touches it until somebody is told to: it is down, with MTU 1500 and no address.
     """
 
     name: str
@@ -40,6 +47,7 @@ class Nic:
     is_server: bool = False
     mtu_bytes: int = 4200
     address: str = ""
+    is_bare: bool = False
 
     def __post_init__(self) -> None:
         """Refuses what QEMU or the guest would misread."""
@@ -57,6 +65,57 @@ class Nic:
             )
 
 
+class DiskKind(StrEnum):
+    """What a disk of the guest is made of."""
+
+    RAM = "ram"
+    NULL = "null"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk that the guest makes on every boot.
+
+    Attributes:
+        kind: RAM is brd; NULL is null_blk in memory; FILE lies on ext4. Only a FILE on the root disk keeps its
+            content over a reboot.
+        name: "ram0"; name of the null_blk device, "kv0"; absolute path of the file.
+        size_mib: in MiB. All RAM disks of a machine get the size of the largest.
+        latency_ns: of NULL: how long each command takes at least.
+        under: of FILE: the disk that carries the ext4, "/dev/kv0"; "" for the root disk.
+    """
+
+    kind: DiskKind
+    name: str
+    size_mib: int
+    latency_ns: int = 0
+    under: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuses what the guest's script would misread."""
+        pattern = {DiskKind.RAM: _RAM_DISK, DiskKind.NULL: _NULL_DISK, DiskKind.FILE: _FILE}[self.kind]
+        if not pattern.match(self.name) or (self.under and not _DEVICE.match(self.under)):
+            raise HostError(
+                f"this is no name for a disk of kind {self.kind}",
+                where="lab",
+                found=f"{self.name} {self.under}".strip(),
+                expected={DiskKind.RAM: "ram0", DiskKind.NULL: "kv0", DiskKind.FILE: "/srv/kv/disk0"}[self.kind],
+            )
+        if self.size_mib < 1 or self.latency_ns < 0:
+            raise HostError("a disk has no such size or latency", where=self.name, found=f"{self.size_mib} MiB")
+
+    def line(self) -> str:
+        """Returns what the guest's script reads: files/root/usr/lib/fabric-lab/disks."""
+        match self.kind:
+            case DiskKind.RAM:
+                return f"ram {self.name} {self.size_mib * 1024}"
+            case DiskKind.NULL:
+                return f"null {self.name} {self.size_mib} {self.latency_ns}"
+            case DiskKind.FILE:
+                return f"file {self.name} {self.size_mib} {self.under or '-'}"
+
+
 @dataclass(frozen=True, slots=True)
 class MachineSpec:
     """One virtual machine.
@@ -66,12 +125,14 @@ class MachineSpec:
         memory_mib: what the guest has, in MiB; the process takes what the guest has touched.
         cpus: emulated CPUs.
         nics: data ports, in order.
+        disks: made on every boot, in order: one may lie on another before it.
     """
 
     name: str
     memory_mib: int = 512
     cpus: int = 1
     nics: tuple[Nic, ...] = ()
+    disks: tuple[Disk, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses a name that is no host name."""
@@ -113,14 +174,27 @@ def seed_tar(spec: MachineSpec, identity: Identity) -> bytes:
     }
     management = Nic(MANAGEMENT + "x", MANAGEMENT_MAC, "", mtu_bytes=1500, address=_MANAGEMENT_ADDRESS)
     for index, (name, nic) in enumerate([(MANAGEMENT, management), *((one.name, one) for one in spec.nics)]):
-        link = f"[Match]\nMACAddress={nic.mac}\n\n[Link]\nName={name}\nMTUBytes={nic.mtu_bytes}\n"
-        network = f"[Match]\nMACAddress={nic.mac}\n\n[Network]\nLinkLocalAddressing=ipv6\nIPv6AcceptRA=no\n"
-        network += f"Address={nic.address}\n" if nic.address else ""
-        network += f"\n[PFIFO]\nParent=root\nPacketLimit={_QUEUE_PACKETS}\n" if name != MANAGEMENT else ""
-        files[f"etc/systemd/network/{10 + index}-{name}.link"] = (0o644, link.encode())
-        files[f"etc/systemd/network/{10 + index}-{name}.network"] = (0o644, network.encode())
+        for kind, text in (("link", _link(name, nic)), ("network", _network(name, nic))):
+            files[f"etc/systemd/network/{10 + index}-{name}.{kind}"] = (0o644, text.encode())
+    if spec.disks:
+        files["etc/fabric-lab/disks"] = (0o644, "".join(f"{disk.line()}\n" for disk in spec.disks).encode())
     folders = ("root/.ssh",)
     return _tar(folders, files)
+
+
+def _link(name: str, nic: Nic) -> str:
+    mtu = _BARE_MTU if nic.is_bare else nic.mtu_bytes
+    queue = "" if name == MANAGEMENT else f"TransmitQueueLength={_QUEUE_PACKETS}\n"
+    return f"[Match]\nMACAddress={nic.mac}\n\n[Link]\nName={name}\nMTUBytes={mtu}\n{queue}"
+
+
+def _network(name: str, nic: Nic) -> str:
+    match = f"[Match]\nMACAddress={nic.mac}\n\n"
+    if nic.is_bare:
+        return f"{match}[Link]\nUnmanaged=yes\n"
+    address = f"Address={nic.address}\n" if nic.address else ""
+    queue = "" if name == MANAGEMENT else f"\n[PFIFO]\nParent=root\nPacketLimit={_QUEUE_PACKETS}\n"
+    return f"{match}[Network]\nLinkLocalAddressing=ipv6\nIPv6AcceptRA=no\n{address}{queue}"
 
 
 def _tar(folders: tuple[str, ...], files: dict[str, tuple[int, bytes]]) -> bytes:
