@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fabric.intent import checks
 from fabric.intent.access import DeviceAccess
 from fabric.intent.cabling import ROLE_OF_PEER, Cable, Cabling, Ends, connect
 from fabric.intent.devices import HOSTS, SWITCHES, TARGETS, Device, read_devices, read_fabric
-from fabric.intent.doors import AccessDoor, NicsDoor, PortsDoor, SubsystemDoor, SwitchDoor
+from fabric.intent.doors import AccessDoor, ConnectPolicyDoor, HostDoor, NicsDoor, PortsDoor, SubsystemDoor, SwitchDoor
 from fabric.intent.flaws import Flaw, Spot, shown
 from fabric.intent.model import (
+    ConnectPolicy,
     Endpoint,
     Fabric,
     Host,
@@ -127,12 +128,14 @@ class _Builder:
         self._check_storage()
         switches = tuple(self._switch(device) for _, device in self._of(SWITCHES))
         self.flaws += self._role_flaws()
+        hosts = tuple(self._host(device) for _, device in self._of(HOSTS))
+        targets = tuple(self._target(device) for _, device in self._of(TARGETS))
         return Fabric(
             name=name,
             switches=switches,
-            hosts=tuple(self._host(device) for _, device in self._of(HOSTS)),
-            targets=tuple(self._target(device) for _, device in self._of(TARGETS)),
-            links=self._links(cabling.cables, switches),
+            hosts=hosts,
+            targets=targets,
+            links=self._links(cabling.cables, switches, (*hosts, *targets)),
         )
 
     def _check_storage(self) -> None:
@@ -236,9 +239,15 @@ class _Builder:
         )
 
     def _host(self, device: Device) -> Host:
-        door = device.host.door if device.host is not None else None
-        nics = self._host_nics(device.name, door.host_mtu if door else None)
-        return Host(device.name, nics, self._policies[device.name], door.connect if door else ())
+        door = device.host.door if device.host is not None else HostDoor()
+        return Host(
+            name=device.name,
+            nics=self._host_nics(device.name, door.host_mtu),
+            policy=self._policies[device.name],
+            connect=door.connect,
+            connect_policy=_connect_policy(door.connect_policy),
+            managed=door.managed,
+        )
 
     def _target(self, device: Device) -> NvmeTarget:
         door = device.target.door if device.target is not None else None
@@ -251,23 +260,42 @@ class _Builder:
             policy=self._policies[device.name],
         )
 
-    def _links(self, cables: list[Cable], switches: tuple[Switch, ...]) -> tuple[Link, ...]:
+    def _links(
+        self, cables: list[Cable], switches: tuple[Switch, ...], hosts: tuple[Host | NvmeTarget, ...]
+    ) -> tuple[Link, ...]:
         ports = {Endpoint(switch.name, port.name): port for switch in switches for port in switch.ports}
+        nics = {Endpoint(host.name, nic.netdev): nic for host in hosts for nic in host.nics}
         links = []
         for cable in cables:
             ends = [ports[end] for end in (cable.a, cable.b) if end in ports]
-            if ends:  # a cable without a switch is a flaw already
+            # a host on a target, without a switch: its MTU is that of the NICs
+            direct = [nics[end] for end in (cable.a, cable.b) if end in nics] if not ends else []
+            if ends or direct:
                 links.append(
                     Link(
                         a=cable.a,
                         b=cable.b,
-                        speed_mbps=ends[0].speed_mbps,
-                        cable_m=next((end.cable_m for end in ends if end.cable_m is not None), None),
-                        fec=next((end.fec for end in ends if end.fec is not None), None),
-                        mtu_bytes=min(end.mtu_bytes for end in ends),
+                        speed_mbps=(ends or direct)[0].speed_mbps,
+                        cable_m=next((end.cable_m for end in ends if end.cable_m is not None), cable.door.cable),
+                        fec=next((end.fec for end in ends if end.fec is not None), cable.door.fec),
+                        mtu_bytes=min(end.mtu_bytes for end in ends or direct),
                     )
                 )
         return tuple(sorted(links, key=lambda link: (natural_key(str(link.a)), natural_key(str(link.b)))))
+
+
+def _connect_policy(door: ConnectPolicyDoor) -> ConnectPolicy:
+    said = {
+        "nr_io_queues": door.io_queues,
+        "queue_size": door.queue_size,
+        "keep_alive_s": door.keep_alive,
+        "reconnect_delay_s": door.reconnect_delay,
+        "ctrl_loss_tmo_s": door.ctrl_loss_tmo,
+        "fast_io_fail_tmo_s": door.fast_io_fail_tmo,
+        "iopolicy": door.iopolicy,
+    }
+    given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    return ConnectPolicy(**given)
 
 
 def _subsystem(door: SubsystemDoor) -> Subsystem:

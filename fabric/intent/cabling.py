@@ -145,8 +145,9 @@ def _agree(cable: Cable, ends: Ends, complaints: _Complaints) -> None:
         complaints.add("the two ends run at different speeds", told)
     elif cable.door.speed not in {None, speeds[a]}:
         complaints.add("the ports run at another speed than the link", told, side="speed")
-    if SWITCHES not in {ends.kinds[a.device], ends.kinds[b.device]}:
-        complaints.add("neither end of the cable is a switch", f"{a}, {b}")
+    kinds = {ends.kinds[a.device], ends.kinds[b.device]}
+    if SWITCHES not in kinds and kinds != {HOSTS, TARGETS}:
+        complaints.add("a cable without a switch connects a host with a target", f"{a}, {b}")
     fecs = {end: profile.fec for end in (a, b) if isinstance(profile := _profile(end, ends), PortsDoor)}
     if len({fec for fec in fecs.values() if fec is not None}) > 1 and cable.door.fec is None:
         complaints.add("the two ends use different FEC", ", ".join(f"{end} {fec}" for end, fec in fecs.items()))

@@ -41,6 +41,7 @@ _BOUND: Final = frozenset(
         "fabric_lags",
         "fabric_nics",
         "fabric_connect",
+        "fabric_connect_policy",
         "fabric_subsystems",
         "fabric_nvme_ports",
     }

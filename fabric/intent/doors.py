@@ -150,12 +150,26 @@ class NicsDoor(Door):
     vlan: _Vlan | None = None
 
 
+class ConnectPolicyDoor(Door):
+    """The value of `fabric_connect_policy`; the names and bounds are those of nvme-cli and of the kernel."""
+
+    io_queues: Annotated[int, whole(1, 1024)] | None = None
+    queue_size: Annotated[int, whole(16, 1024)] | None = None  # Linux NVMF_MIN_QUEUE_SIZE, NVMF_MAX_QUEUE_SIZE
+    keep_alive: Annotated[int, whole(1, 86_400, "s")] | None = None
+    reconnect_delay: Annotated[int, whole(1, 86_400, "s")] | None = None
+    ctrl_loss_tmo: Annotated[int, whole(-1, 2**31 - 1, "s")] | None = None
+    fast_io_fail_tmo: Annotated[int, whole(-1, 2**31 - 1, "s")] | None = None
+    iopolicy: Annotated[str, choice("numa", "round-robin", "queue-depth")] | None = None
+
+
 class HostDoor(Door):
     """The variables of a GPU host."""
 
     nics: tuple[NicsDoor, ...] = ()
     host_mtu: Mtu | None = None
     connect: Nqns = ()
+    connect_policy: ConnectPolicyDoor = ConnectPolicyDoor()
+    managed: Flag = True
 
 
 class NamespaceDoor(Door):

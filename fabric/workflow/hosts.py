@@ -214,12 +214,16 @@ def prepare_back(past: Path, run: Path) -> tuple[str, ...]:
 def record_result(run: Path, part: Part, result: DeviceResult) -> None:
     """Writes how one part of `result.device` ended.
 
-    A part that this run changed and that is worked on again stays changed: "nothing to do" does not replace it.
+    A part that this run has changed, or was killed while it did, and that now needs nothing stays one that it changed.
     """
     place = _place(run, f"{result.device}-{part.value}-result")
-    if result.outcome is Outcome.UNCHANGED and place.exists():
-        if read_document(place, DeviceResult).outcome in TOUCHED:
+    if result.outcome is Outcome.UNCHANGED:
+        change = load_change(run, result.device, part)
+        before = read_document(place, DeviceResult) if place.exists() else None
+        if before is not None and before.outcome in TOUCHED:
             return
+        if before is None and change is not None and change.forward:
+            result = part_result(change, Outcome.COMMITTED)
     write_document(place, result)
 
 

@@ -1,12 +1,16 @@
 """From a raw inventory to a fabric: defaults, overrides, cables, and the rules between devices."""
 
+from dataclasses import replace
+
 import pytest
 
 from fabric.intent import (
+    ConnectPolicy,
     DcqcnSetting,
     EcnOverride,
     Endpoint,
     EtsShare,
+    Link,
     NicPolicy,
     PortRole,
     RocePolicy,
@@ -216,7 +220,6 @@ def test_ansibles_connection_variables_become_the_access_and_the_last_alias_wins
             {"a": ["leaf1:Ethernet1", "leaf1:Ethernet1"], "b": ["gpu1:ens1", "kv1:ens1"]},
             "is used by fabric_links[0] already",
         ),
-        ({"a": "gpu1:ens1", "b": "kv1:ens1"}, "neither end of the cable is a switch"),
         ({"a": "leaf1:Ethernet3", "b": "gpu1:ens1"}, "the port's role does not fit"),
         ({"a": "leaf1:Ethernet9", "b": "gpu1:ens1"}, "the device has no such port"),
         ({"a": "leaf1:Ethernet1", "b": "gpu2:ens1"}, "no such device (found gpu2). Did you mean gpu1?"),
@@ -229,6 +232,64 @@ def test_a_wrong_cable_is_one_problem(entry: dict[str, Json], message: str) -> N
 
     assert len(found) == 1
     assert message in found[0]
+
+
+def test_a_host_may_be_cabled_to_a_target_and_not_to_a_host() -> None:
+    devices = small()
+    del devices["leaf1"]
+    devices["gpu2"] = ("hosts", dict(devices["gpu1"][1]))
+    devices["gpu2"][1]["fabric_nics"] = [{"netdev": "ens1", "family": "rxe", "speed": "100G"}]
+    links: Json = [{"a": "gpu1:ens1", "b": "kv1:ens1", "cable": "2m"}]
+    for _, variables in devices.values():
+        variables["fabric_links"] = links
+
+    fabric = built(devices).fabric
+
+    assert fabric.links == (Link(Endpoint("gpu1", "ens1"), Endpoint("kv1", "ens1"), 100_000, 2, None, 9000),)
+    assert fabric.hosts[0].nics[0].peer == Endpoint("kv1", "ens1")
+    for _, variables in devices.values():
+        variables["fabric_links"] = [{"a": "gpu1:ens1", "b": "gpu2:ens1"}]
+    (found,) = complaints(raw(devices))
+    assert "a cable without a switch connects a host with a target (found gpu1:ens1, gpu2:ens1)" in found
+
+
+def test_how_a_host_connects_is_said_part_by_part_and_the_rest_stays_usual() -> None:
+    devices = small()
+    devices["gpu1"][1]["fabric_connect_policy"] = {"io_queues": 2, "ctrl_loss_tmo": "-1", "iopolicy": "numa"}
+    devices["gpu1"][1]["fabric_managed"] = False
+
+    host = built(devices).fabric.hosts[0]
+
+    assert host.connect_policy == ConnectPolicy(nr_io_queues=2, iopolicy="numa")
+    assert (host.connect_policy.keep_alive_s, host.connect_policy.ctrl_loss_tmo_s) == (5, -1)
+    assert not host.managed
+    assert built(small()).fabric.hosts[0] == replace(host, connect_policy=ConnectPolicy(), managed=True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"queue_size": 8}, "out of range (found 8, expected a whole number from 16 to 1024"),
+        ({"iopolicy": "fastest"}, "numa, round-robin, queue-depth"),
+        ({"ioqueues": 2}, "ioqueues"),
+    ],
+)
+def test_a_wrong_connect_policy_is_one_problem(policy: dict[str, Json], message: str) -> None:
+    devices = small()
+    devices["gpu1"][1]["fabric_connect_policy"] = policy
+
+    (found,) = complaints(raw(devices))
+
+    assert message in found
+
+
+def test_a_connect_policy_on_a_switch_is_refused() -> None:
+    devices = small()
+    devices["leaf1"][1]["fabric_connect_policy"] = {"io_queues": 2}
+
+    (found,) = complaints(raw(devices))
+
+    assert "the variable belongs to hosts" in found
 
 
 def test_a_peer_link_goes_to_a_switch_and_both_ends_agree_on_fec_and_vlan() -> None:
