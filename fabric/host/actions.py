@@ -3,12 +3,12 @@
 A step is data. It is performed over any executor, or written as JSON for the agent on the host to perform at boot.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from fabric.serial import Json
+from fabric.serial import Json, SerialError, from_json, to_json
 
 __all__ = (
     "Action",
@@ -23,6 +23,8 @@ __all__ = (
     "Stage",
     "Step",
     "Write",
+    "actions_from_json",
+    "actions_to_json",
     "agent_json",
     "worst_disruption",
 )
@@ -49,6 +51,7 @@ class Run:
 
     Attributes:
         unless_exists: skip when this path is there; "" to run always.
+        if_exists: skip when this path is not there; "" to run always.
         accepted: exit codes that are no failure.
         accepted_words: words in the output with which any exit code is no failure, "" for none.
     """
@@ -57,6 +60,7 @@ class Run:
     unless_exists: str = ""
     accepted: tuple[int, ...] = (0,)
     accepted_words: str = ""
+    if_exists: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,28 +142,57 @@ def worst_disruption(steps: Iterable[Step]) -> Disruption:
     return max((step.disruption for step in steps), default=Disruption.NONE)
 
 
+_TAGS: Final[Mapping[str, type[Action]]] = {
+    "run": Run,
+    "write": Write,
+    "put-file": PutFile,
+    "make-folder": MakeFolder,
+    "remove-folder": RemoveFolder,
+    "link": Link,
+    "remove-link": RemoveLink,
+    "controller-attribute": ControllerAttribute,
+}
+_NAMES: Final = {kind: tag for tag, kind in _TAGS.items()}
+
+
 def agent_json(actions: Iterable[Action]) -> Json:
-    """Returns the actions as the agent on the host reads them."""
-    return {"version": 1, "actions": [_one(action) for action in actions]}
+    """Returns the actions as the agent on the host reads them at boot.
+
+    Raises:
+        ValueError: one puts a file, which is done once and not at each boot.
+    """
+    found = tuple(actions)
+    for action in found:
+        if isinstance(action, PutFile):
+            raise ValueError(f"{action.path}: a file is put once, not at each boot")
+    return {"version": 1, "actions": actions_to_json(found)}
+
+
+def actions_to_json(actions: Iterable[Action]) -> list[Json]:
+    """Returns the actions as JSON, each with its kind as `do`."""
+    return [_one(action) for action in actions]
 
 
 def _one(action: Action) -> Json:
-    match action:
-        case Run(argv, unless, accepted, words):
-            limits: dict[str, Json] = {"unless_exists": unless, "accepted": [*accepted], "accepted_words": words}
-            return {"do": "run", "argv": [*argv], **limits}
-        case Write(path, text):
-            return {"do": "write", "path": path, "text": text}
-        case PutFile(path):
-            raise ValueError(f"{path}: a file is put once, not at each boot")
-        case MakeFolder(path):
-            return {"do": "make-folder", "path": path}
-        case RemoveFolder(path):
-            return {"do": "remove-folder", "path": path}
-        case Link(path, to):
-            return {"do": "link", "path": path, "to": to}
-        case RemoveLink(path):
-            return {"do": "remove-link", "path": path}
-        case ControllerAttribute(nqn, traddr, name, text, host_traddr):
-            place: dict[str, Json] = {"nqn": nqn, "traddr": traddr, "host_traddr": host_traddr}
-            return {"do": "controller-attribute", **place, "name": name, "text": text}
+    fields = to_json(action)
+    return {"do": _NAMES[type(action)], **(fields if isinstance(fields, dict) else {})}
+
+
+def actions_from_json(data: Json, *, at: str = "$") -> tuple[Action, ...]:
+    """Returns the actions that `actions_to_json` wrote.
+
+    Raises:
+        SerialError: it is no list of actions; the message has the place.
+    """
+    if not isinstance(data, list):
+        raise SerialError(f"{at}: found {type(data).__name__}, expected a list")
+    return tuple(_read(one, f"{at}[{number}]") for number, one in enumerate(data))
+
+
+def _read(data: Json, at: str) -> Action:
+    if not isinstance(data, dict):
+        raise SerialError(f"{at}: found {type(data).__name__}, expected an object")
+    kind = _TAGS.get(str(data.get("do")))
+    if kind is None:
+        raise SerialError(f"{at}: {data.get('do')!r} is no kind of action")
+    return from_json(kind, {name: value for name, value in data.items() if name != "do"}, at=at)

@@ -64,8 +64,8 @@ def _perform(action: Dict[str, Any], nvme: Path) -> None:  # noqa: UP006
 
 
 def _run(action: Dict[str, Any]) -> None:  # noqa: UP006
-    unless = action.get("unless_exists")
-    if unless and Path(unless).exists():
+    unless, only = action.get("unless_exists"), action.get("if_exists")
+    if (unless and Path(unless).exists()) or (only and not Path(only).exists()):
         return
     done = subprocess.run(action["argv"], capture_output=True, check=False, text=True, stdin=subprocess.DEVNULL)
     words = action.get("accepted_words")

@@ -202,6 +202,8 @@ def perform(executor: Executor, action: Action, *, host: str) -> None:
 def _run(executor: Executor, action: Run, host: str) -> None:
     if action.unless_exists and _is(executor, "-e", action.unless_exists):
         return
+    if action.if_exists and not _is(executor, "-e", action.if_exists):
+        return
     done = executor.run(action.argv)
     if not action.accepted_words or action.accepted_words not in done.stdout + done.stderr:
         _require(done, " ".join(action.argv), host, accepted=action.accepted)
