@@ -7,6 +7,8 @@ an own reader, and what it was measured against, is in docs/decisions/0002-readi
 import base64
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from typing import Any, Final
 
 from fabric.errors import EnvironmentMissingError, HostError, IntentError, Problem
 from fabric.observe import Event, Observer, silent
+from fabric.remote._running import Stopper, control_folder
 from fabric.resources import data_path
 from fabric.serial import Json
 
@@ -113,16 +116,22 @@ class PlaybookRun:
     """How a playbook ended.
 
     Attributes:
-        status: ansible-runner's word: `successful`, `failed`, `timeout`, `canceled`.
-        exit_code: ansible-playbook's.
+        status: `successful`, `failed`, `timeout`, or `canceled` (Ctrl-C).
+        exit_code: ansible-playbook's; 254 when it was killed.
         failed_hosts: hosts with a failed task or without a connection, sorted.
         is_changed: any task of any host changed something.
+        reasons: host → what Ansible said of its first failure.
+        unreachable: those of `failed_hosts` to which there was no connection, or no more.
+        said: what ansible-playbook complained of on the whole, "" for nothing.
     """
 
     status: str
     exit_code: int
     failed_hosts: tuple[str, ...]
     is_changed: bool
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    unreachable: tuple[str, ...] = ()
+    said: str = ""
 
     @property
     def is_ok(self) -> bool:
@@ -241,7 +250,7 @@ def _reason(source: str, failures: Sequence[Mapping[str, str]]) -> str:
     return "no inventory plug-in of Ansible reads it"
 
 
-def run_playbook(
+def run_playbook(  # noqa: PLR0913  each is an option of ansible-playbook
     playbook: Path,
     *,
     sources: Sequence[Path] = (),
@@ -250,11 +259,22 @@ def run_playbook(
     limit: str = "",
     observer: Observer = silent,
     timeout_s: int = 3600,
+    check: bool = False,
 ) -> PlaybookRun:
     """Returns how `ansible-playbook` ended; its events go to the observer.
 
     Whatever ansible-runner writes (events, environment, fact cache) lies in a folder of mode 0700 that is
-    removed afterwards.
+    removed afterwards. Ctrl-C lets each host end what it is at, and gives the status `canceled`; a second one kills.
+
+    Args:
+        playbook: its path.
+        sources: as for `read_inventory`.
+        extra_vars: as `ansible-playbook -e`.
+        vault: how to open vaulted parts.
+        limit: an Ansible host pattern, "" for all.
+        observer: hears of plays, tasks and failures.
+        timeout_s: after this it is killed.
+        check: in check mode, with diffs: nothing changes.
 
     Raises:
         HostError: the playbook is not there.
@@ -269,45 +289,55 @@ def run_playbook(
             "ansible-runner is not installed for this Python", remedy="Run: pip install ansible-runner"
         ) from error
     vault = vault or VaultOptions()
-    changed: list[str] = []
-    failed: set[str] = set()
-
-    def handle(data: Mapping[str, Any]) -> bool:
-        _note(data, changed, failed)
-        event = _event(data)
-        if event is not None:
-            observer(event)
-        return False  # ansible-runner writes no file for the event
-
-    with tempfile.TemporaryDirectory(prefix="fabric-runner-") as scratch:
+    words = [*_vault_arguments(vault), *(["--check", "--diff"] if check else [])]
+    with (
+        tempfile.TemporaryDirectory(prefix="fabric-runner-") as scratch,
+        control_folder() as sockets,
+        Stopper() as stopper,
+    ):
+        heard = _Heard(observer, stopper)
         run = ansible_runner.interface.run(
             private_data_dir=scratch,
             playbook=str(playbook.absolute()),
             inventory=[_source(source) for source in sources] or None,
             extravars=dict(extra_vars or {}),
-            cmdline=_vault_arguments(vault),
+            cmdline=shlex.join(words) or None,
             passwords={rf"Vault password \({label}\):\s*?$": secret.decode() for label, secret in vault.secrets},
             limit=limit or None,
-            envvars={
-                **_STRICT,
-                "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-            },
-            event_handler=handle,
+            envvars=_runner_environment(sockets),
+            settings={"pexpect_timeout": 1},  # how often `must_kill` is asked, in seconds
+            event_handler=heard,
+            cancel_callback=stopper.must_kill,  # without one, it takes the signals over and never gives them back
             quiet=True,
             timeout=timeout_s,
         )
-        return PlaybookRun(
-            status=run.status, exit_code=run.rc, failed_hosts=tuple(sorted(failed)), is_changed=bool(changed)
-        )
+        return heard.result("canceled" if stopper.is_asked else run.status, run.rc)
 
 
-def _vault_arguments(vault: VaultOptions) -> str | None:
-    import shlex
+def _runner_environment(sockets: Path) -> dict[str, str]:
+    here = Path(sys.executable).parent
+    package = Path(__file__).resolve().parent.parent.parent  # the plug-ins import the very package that runs here
+    paths = {
+        "PATH": (str(here), os.environ.get("PATH", "")),
+        "PYTHONPATH": (str(package), os.environ.get("PYTHONPATH", "")),
+    }
+    alive = "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"  # a host that dies amid a command would hang the play
+    return {
+        **_STRICT,
+        **{name: os.pathsep.join(filter(None, parts)) for name, parts in paths.items()},
+        "ANSIBLE_HOST_KEY_CHECKING": "true",  # ansible-runner would turn it off
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_PIPELINING": "true",
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(sockets),
+        "ANSIBLE_SSH_EXTRA_ARGS": os.environ.get("ANSIBLE_SSH_EXTRA_ARGS", alive),
+        "ANSIBLE_SSH_RETRIES": "0",  # whether a command was performed before the session broke, nobody knows
+    }
 
+
+def _vault_arguments(vault: VaultOptions) -> list[str]:
     arguments = [f"--vault-password-file={path.absolute()}" for path in vault.password_files]
     arguments += [f"--vault-id={one}" for one in vault.ids]
-    arguments += [f"--vault-id={label}@prompt" for label, _ in vault.secrets]
-    return shlex.join(arguments) or None
+    return [*arguments, *(f"--vault-id={label}@prompt" for label, _ in vault.secrets)]
 
 
 _KINDS: Final = {
@@ -319,14 +349,55 @@ _KINDS: Final = {
     "runner_on_unreachable": "ansible.task.failed",
     "playbook_on_stats": "ansible.playbook.done",
 }
+_COMPLAINT: Final = re.compile(r"^(?:\[ERROR\]:|ERROR!) *(.+)")
 
 
-def _note(data: Mapping[str, Any], changed: list[str], failed: set[str]) -> None:
-    details = data.get("event_data", {})
-    if data.get("event") in {"runner_on_failed", "runner_on_unreachable"} and not details.get("ignore_errors"):
-        failed.add(str(details.get("host", "")))
-    if data.get("event") == "runner_on_ok" and details.get("res", {}).get("changed"):
-        changed.append(str(details.get("host", "")))
+class _Heard:
+    """Hears ansible-runner's events: passes them on, and keeps what the whole comes to."""
+
+    def __init__(self, observer: Observer, stopper: Stopper) -> None:
+        self._observer = observer
+        self._stopper = stopper
+        self._reasons: dict[str, str] = {}
+        self._unreachable: set[str] = set()
+        self._is_changed = False
+        self._said: list[str] = []
+
+    def __call__(self, data: Mapping[str, Any]) -> bool:
+        if data.get("event") == "playbook_on_start":
+            self._stopper.watch(int(data["pid"]))
+        self._note(str(data.get("event", "")), data.get("event_data", {}), str(data.get("stdout", "")))
+        event = _event(data)
+        if event is not None:
+            self._observer(event)
+        return False  # ansible-runner writes no file for the event
+
+    def result(self, status: str, exit_code: int) -> PlaybookRun:
+        return PlaybookRun(
+            status=status,
+            exit_code=exit_code,
+            failed_hosts=tuple(sorted(self._reasons)),
+            is_changed=self._is_changed,
+            reasons=self._reasons,
+            unreachable=tuple(sorted(self._unreachable)),
+            said="; ".join(self._said),
+        )
+
+    def _note(self, event: str, details: Mapping[str, Any], printed: str) -> None:
+        host, result = str(details.get("host", "")), details.get("res", {})
+        if event == "verbose":
+            self._said += [found[1] for line in printed.splitlines() if (found := _COMPLAINT.match(line))]
+        elif event == "runner_on_unreachable" or (event == "runner_on_failed" and not details.get("ignore_errors")):
+            self._reasons.setdefault(host, _message(result) or f"the task {details.get('task', '')!r} failed")
+            if event == "runner_on_unreachable":
+                self._unreachable.add(host)
+        elif event == "runner_on_ok" and result.get("changed"):
+            self._is_changed = True
+
+
+def _message(result: Mapping[str, Any]) -> str:
+    said = result.get("msg")
+    return said if isinstance(said, str) and not result.get("_ansible_no_log") else ""
 
 
 def _event(data: Mapping[str, Any]) -> Event | None:
@@ -335,10 +406,10 @@ def _event(data: Mapping[str, Any]) -> Event | None:
         return None
     details = data.get("event_data", {})
     task, result = str(details.get("task", "")), details.get("res", {})
-    said = result.get("msg") if isinstance(result.get("msg"), str) and not result.get("_ansible_no_log") else None
+    said = _message(result) if name.endswith("failed") else ""
     return Event(
         name=name,
         device=str(details.get("host", "")),
-        message=f"{task}: {said}" if said and name.endswith("failed") else task,
+        message=f"{task}: {said}" if said else task,
         data={"changed": bool(result.get("changed")), "skipped": data.get("event") == "runner_on_skipped"},
     )
