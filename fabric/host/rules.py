@@ -11,14 +11,23 @@ from fabric.qos import UNKNOWN, Known
 from fabric.state import Finding, Severity, Status, Where
 from fabric.state.host import GidEntry, NvmePath, RdmaPort
 
-__all__ = ("MtuEnd", "ctrl_loss_tmo_default", "gid_not_routable", "linklocal_needs_host_traddr", "rdma_mtu_mismatch")
+__all__ = (
+    "KERNEL_HEADERS_BYTES",
+    "MtuEnd",
+    "ctrl_loss_tmo_default",
+    "gid_not_routable",
+    "linklocal_needs_host_traddr",
+    "path_mtu_bytes",
+    "rdma_mtu_mismatch",
+)
 
 _GID: Final = "gid-not-routable-rocev2"
 _MTU: Final = "rdma-mtu-mismatch"
 _LOCAL: Final = "nvme-linklocal-needs-host-traddr"
 _LOSS: Final = "nvme-ctrl-loss-tmo-default"
-_HEADERS_BYTES: Final = 96  # Linux iboe_get_mtu: GRH, UDP, BTH, XRC, atomic, ICRC; hosts.md 4.1
+KERNEL_HEADERS_BYTES: Final = 96  # Linux iboe_get_mtu: GRH, UDP, BTH, XRC, atomic, ICRC; hosts.md 4.1
 _NEVER: Final = -1
+_PATH_MTUS: Final = (4096, 2048, 1024, 512, 256)  # InfiniBand Architecture Specification volume 1, table 95
 
 
 # --- GID index ------------------------------------------------------------------------------------------------------
@@ -96,6 +105,12 @@ def _described(entry: GidEntry | None) -> str:
 # --- RDMA MTU -------------------------------------------------------------------------------------------------------
 
 
+def path_mtu_bytes(netdev_mtu_bytes: int) -> int:
+    """Returns the RDMA path MTU that Linux takes over a netdev of that MTU, 0 when none fits."""
+    room = netdev_mtu_bytes - KERNEL_HEADERS_BYTES
+    return next((mtu for mtu in _PATH_MTUS if mtu <= room), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class MtuEnd:
     """One end of a path. netdev_mtu_bytes: the IP MTU below it."""
@@ -124,7 +139,7 @@ def rdma_mtu_mismatch(one: MtuEnd, other: MtuEnd) -> tuple[Finding, ...]:
 def _judge_mtu(end: MtuEnd, found: int, wanted: int, peer: MtuEnd) -> Finding:
     if found == wanted:
         return Finding(_MTU, Status.PASS, Severity.ERROR, Where(end.host, (end.port.name,)), f"active MTU {found}")
-    need = wanted + _HEADERS_BYTES
+    need = wanted + KERNEL_HEADERS_BYTES
     like = "" if peer.netdev_mtu_bytes is UNKNOWN else f", {peer.netdev_mtu_bytes} like {peer.netdev} of {peer.host}"
     netdev = "not read" if end.netdev_mtu_bytes is UNKNOWN else f"{end.netdev_mtu_bytes} B"
     details = (("found", found), ("wanted", wanted), ("netdev", end.netdev))
@@ -178,20 +193,30 @@ def linklocal_needs_host_traddr(
 # --- controller loss ------------------------------------------------------------------------------------------------
 
 
-def ctrl_loss_tmo_default(host: str, controllers: Sequence[NvmePath], *, survive_outage_s: int) -> tuple[Finding, ...]:
-    """Returns whether each fabrics controller outlives a target's outage; when its time is over its disk is deleted."""
+def ctrl_loss_tmo_default(
+    host: str, controllers: Sequence[NvmePath], *, survive_outage_s: int | None
+) -> tuple[Finding, ...]:
+    """Returns whether each fabrics controller outlives a target's outage; when its time is over its disk is deleted.
+
+    Args:
+        host: whose controllers they are.
+        controllers: of any transport; those of this machine's own disks are not judged.
+        survive_outage_s: the longest outage that must be outlived, None for one of any length.
+    """
     fabrics = (one for one in controllers if one.transport in {"rdma", "tcp", "fc"})
     return tuple(_judge_loss(host, one, survive_outage_s) for one in fabrics)
 
 
-def _judge_loss(host: str, one: NvmePath, survive_s: int) -> Finding:
+def _judge_loss(host: str, one: NvmePath, survive_s: int | None) -> Finding:
     found = one.ctrl_loss_tmo_s
     if found is UNKNOWN:
         where = Where(host, (one.controller,))
         return Finding(_LOSS, Status.UNKNOWN, Severity.WARNING, where, "ctrl_loss_tmo was not read")
-    if found == _NEVER or found >= survive_s:
+    if found == _NEVER or (survive_s is not None and found >= survive_s):
         text = "tried for ever" if found == _NEVER else f"tried for {found} s"
         return Finding(_LOSS, Status.PASS, Severity.WARNING, Where(host, (one.controller,)), text)
+    least = "" if survive_s is None else f", or at least {survive_s} s"
+    option = "" if survive_s is None else f" (or at least {survive_s})"
     fast = "" if _fails_fast(one) else ", and set --fast_io_fail_tmo so that reads fail over in seconds meanwhile"
     return Finding(
         _LOSS,
@@ -199,8 +224,8 @@ def _judge_loss(host: str, one: NvmePath, survive_s: int) -> Finding:
         Severity.WARNING,
         Where(host, (one.controller,), details=(("found_s", found), ("wanted_s", _NEVER))),
         f"after {found} s without its target the kernel deletes the controller and its disk",
-        f"-1 (never), or at least {survive_s} s",
-        f"connect with --ctrl-loss-tmo=-1 (or at least {survive_s}){fast}",
+        f"-1 (never){least}",
+        f"connect with --ctrl-loss-tmo=-1{option}{fast}",
     )
 
 
