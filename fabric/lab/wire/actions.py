@@ -42,6 +42,7 @@ class DropReason(StrEnum):
     TAIL = "tail"
     EARLY = "early"
     WATCHDOG = "watchdog"
+    DOWN = "down"  # the port it waited at was shut down
 
 
 @dataclass(frozen=True, slots=True)

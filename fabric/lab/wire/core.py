@@ -31,8 +31,9 @@ from fabric.lab.wire.frame import ECT0, ECT1, Headers, parse, with_dscp, with_ma
 from fabric.lab.wire.pfc import MAX_QUANTA, is_mac_control, pause_ns, pfc_frame, read_pfc
 from fabric.lab.wire.platform import Platform, plan_switch
 from fabric.lab.wire.port import FOREVER_NS, Packet, PortState
+from fabric.lab.wire.transmitter import QUEUES
 from fabric.qos import AqmKind, DeviceQos
-from fabric.state import PortCounters
+from fabric.state import PortCounters, WatchdogCounters
 
 __all__ = ("SwitchCore",)
 
@@ -117,7 +118,7 @@ class SwitchCore:
         """Takes a pause or resume of the peer, as if one PFC frame had come; it does not expire."""
         self._run_until(now_ns)
         state = self._states[self._index[port]]
-        state.pfc_rx[priority] += 1
+        state.pfc_rx[priority] += state.enabled
         state.paused_until_ns[priority] = FOREVER_NS if paused else 0
         self._rehold(state, now_ns)
         return self._taken()
@@ -128,6 +129,24 @@ class SwitchCore:
         state = self._states[self._index[port]]
         state.storm_until_ns[priority] = until_ns
         self._at(until_ns, _Timer.EXPIRY, state.index, priority)
+        self._rehold(state, now_ns)
+        return self._taken()
+
+    def set_enabled(self, port: str, *, enabled: bool, now_ns: int) -> list[Action]:
+        """Shuts a port down or takes it up: frames that wait there are lost, addresses learned there forgotten.
+
+        While it is down nothing comes in or goes out and no pause is counted; the pauses in force stay known.
+        """
+        self._run_until(now_ns)
+        state = self._states[self._index[port]]
+        if state.enabled and not enabled:
+            self._table = {
+                mac: index for mac, index in self._table.items() if index != state.index or mac in self._static
+            }
+            for queue in range(QUEUES):
+                for packet in state.transmitter.flush(queue):
+                    self._lose(packet.charge, DropReason.DOWN, now_ns)
+        state.enabled = enabled
         self._rehold(state, now_ns)
         return self._taken()
 
@@ -171,6 +190,14 @@ class SwitchCore:
         """Returns the counters of a port."""
         return self._states[self._index[port]].counters()
 
+    def storms(self, port: str) -> tuple[WatchdogCounters, ...]:
+        """Returns for each watched queue what the packets of its last storm, or the one that goes on, came to."""
+        return self._states[self._index[port]].storms()
+
+    def is_enabled(self, port: str) -> bool:
+        """Returns whether the port is not shut down."""
+        return self._states[self._index[port]].enabled
+
     def dscp_received(self, port: str) -> tuple[int, ...]:
         """Returns the IP frames received by DSCP, 64 elements."""
         return tuple(self._states[self._index[port]].dscp_rx)
@@ -194,8 +221,10 @@ class SwitchCore:
     # Arrival.
 
     def _arrived(self, index: int, frame: bytes, now_ns: int) -> None:
-        self._received += 1
         state = self._states[index]
+        if not state.enabled:
+            return
+        self._received += 1
         headers = parse(frame)
         if headers is None:
             self._refused[DropReason.MALFORMED] += 1
@@ -222,8 +251,8 @@ class SwitchCore:
         if not headers.is_group:
             known_port = self._table.get(headers.destination)
             if known_port is not None:
-                return () if known_port == index else (known_port,)
-        return [one for one in range(len(self._states)) if one != index]
+                return () if known_port == index or not self._states[known_port].enabled else (known_port,)
+        return [state.index for state in self._states if state.index != index and state.enabled]
 
     def _admit(self, state: PortState, outs: Sequence[int], frame: bytes, headers: Headers, now_ns: int) -> None:
         plan = state.plan
@@ -345,6 +374,8 @@ class SwitchCore:
         if state.control or any(state.transmitter.queues):
             self._wake(state, end_ns)
         name = state.plan.name
+        if not state.enabled:
+            return
         if self.faults.is_down(name):
             self.faults.lost_frames += 1
             return
@@ -359,7 +390,9 @@ class SwitchCore:
                 self._tell_peer(state, priority, paused=change, now_ns=now_ns)
 
     def _tell_peer(self, state: PortState, priority: int, *, paused: bool, now_ns: int) -> None:
-        state.pfc_tx[priority] += 1  # resumes too: they are PFC frames (that every ASIC counts them is unconfirmed)
+        state.pfc_tx[priority] += (
+            state.enabled
+        )  # resumes too: they are PFC frames (that every ASIC counts them is unconfirmed)
         if not self._pfc_frames:
             self._actions.append(PausePeer(state.plan.name, priority, paused, now_ns))
             return

@@ -1,17 +1,18 @@
 """What happens to frames on the cable before the switch sees them. No counter of the switch knows of it.
 
-A rule strikes frames as they arrive: lost, held back, swapped with the next, or changed so that every checksum is
-still right (an end-to-end digest alone can find it). Port down and pause storms are switched here too. Only this
-object counts what it did. Knows no queue.
+A rule strikes frames as they arrive: lost, held back, swapped with the next, doubled, or changed so that every
+checksum is still right (an end-to-end digest alone can find it). A cable may also be cut. Only this object counts what
+it did. Knows no queue.
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from fabric.lab.wire.frame import parse
-from fabric.lab.wire.roce import payload_span, with_new_icrc
+from fabric.lab.wire.roce import PacketKind, payload_span, with_new_icrc
 
 __all__ = ("FaultRule", "WireFault", "WireFaults", "corrupted")
 
@@ -25,6 +26,7 @@ class WireFault(StrEnum):
     DELAY = "delay"
     REORDER = "reorder"
     CORRUPT = "corrupt"
+    DUPLICATE = "duplicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class FaultRule:
 
     Attributes:
         port: where the frame arrives, "" for any port.
-        match: which frames count; None for all.
+        packet: which frames count.
         nth: strikes the n-th that counts, 1 the first.
         every: and each n-th after it.
         delay_ns: for DELAY; for REORDER the longest wait for a frame that overtakes.
@@ -41,7 +43,7 @@ class FaultRule:
 
     kind: WireFault
     port: str = ""
-    match: Callable[[bytes], bool] | None = None
+    packet: PacketKind = PacketKind.ANY
     nth: int = 1
     every: bool = False
     delay_ns: int = 0
@@ -56,7 +58,7 @@ class _Armed:
 
     def strikes(self, port: str, frame: bytes) -> bool:
         rule = self.rule
-        if (rule.port and rule.port != port) or (rule.match is not None and not rule.match(frame)):
+        if (rule.port and rule.port != port) or not rule.packet.matches(frame):
             return False
         self.seen += 1
         hit = self.seen % rule.nth == 0 if rule.every else self.seen == rule.nth
@@ -68,14 +70,23 @@ class WireFaults:
     """The faults of one switch's cables."""
 
     def __init__(self, rules: Sequence[FaultRule] = ()) -> None:
-        self._armed = [_Armed(rule) for rule in rules]
+        self._armed: dict[int, _Armed] = {}
+        self._numbers = itertools.count(1)
         self._swapped: dict[str, list[bytes]] = {}
         self._down: set[str] = set()
         self.lost_frames = 0
+        for rule in rules:
+            self.add(rule)
 
-    def add(self, rule: FaultRule) -> None:
-        """Arms one more rule."""
-        self._armed.append(_Armed(rule))
+    def add(self, rule: FaultRule) -> int:
+        """Arms one more rule and returns the number by which it can be removed."""
+        number = next(self._numbers)
+        self._armed[number] = _Armed(rule)
+        return number
+
+    def remove(self, number: int) -> None:
+        """Disarms a rule; frames held back still come."""
+        del self._armed[number]
 
     def clear(self) -> None:
         """Disarms all rules and takes all ports up; frames held back still come."""
@@ -90,9 +101,9 @@ class WireFaults:
         """Returns whether the cable is cut."""
         return port in self._down
 
-    def struck(self) -> tuple[tuple[FaultRule, int], ...]:
-        """Returns each rule with how often it struck."""
-        return tuple((one.rule, one.struck) for one in self._armed)
+    def struck(self) -> dict[int, tuple[FaultRule, int]]:
+        """Returns by number each rule with how often it struck."""
+        return {number: (one.rule, one.struck) for number, one in self._armed.items()}
 
     @property
     def idle(self) -> bool:
@@ -107,8 +118,8 @@ class WireFaults:
         if port in self._down:
             self.lost_frames += 1
             return ()
-        delay_ns = 0
-        for one in self._armed:
+        delay_ns, copies = 0, 1
+        for one in self._armed.values():
             if not one.strikes(port, frame):
                 continue
             match one.rule.kind:
@@ -119,16 +130,22 @@ class WireFaults:
                     delay_ns += one.rule.delay_ns
                 case WireFault.CORRUPT:
                     frame = corrupted(frame)
+                case WireFault.DUPLICATE:
+                    copies += 1
                 case WireFault.REORDER:
                     self._swapped.setdefault(port, []).append(frame)
                     return ()
-        return ((delay_ns, frame), *((delay_ns, late) for late in self._swapped.pop(port, ())))
+        return (*((delay_ns, frame),) * copies, *((delay_ns, late) for late in self._swapped.pop(port, ())))
 
     def hold_ns(self, port: str) -> int | None:
         """Returns how long the frames to be overtaken may wait, None when none wait on the port."""
         if port not in self._swapped:
             return None
-        waits = [one.rule.delay_ns for one in self._armed if one.rule.kind is WireFault.REORDER and one.rule.delay_ns]
+        waits = [
+            one.rule.delay_ns
+            for one in self._armed.values()
+            if one.rule.kind is WireFault.REORDER and one.rule.delay_ns
+        ]
         return max(waits, default=_REORDER_HOLD_NS)
 
     def overdue(self, port: str) -> tuple[bytes, ...]:

@@ -31,7 +31,7 @@ class NicPlan:
 
     rate_bps: int
     dscp_to_priority: tuple[int, ...] = _BY_CLASS_SELECTOR
-    queue_limit_bytes: int = 1 << 20
+    queue_limit_bytes: int = 16 << 20  # more than the unacknowledged packets of 30 rxe queue pairs
     queues: tuple[QueuePlan, ...] = (QueuePlan(),) * QUEUES
 
 
@@ -82,6 +82,12 @@ class NicModel:
         done = self.advance(now_ns)
         self.transmitter.held[priority] = paused
         return [*done, *self._changed(now_ns)]
+
+    def reset(self) -> None:
+        """Loses what waits, as a NIC does whose host starts anew; what the peer holds stays held."""
+        for queue in range(QUEUES):
+            self.transmitter.flush(queue)
+        self._overfull = None
 
     def advance(self, now_ns: int) -> list[Departure]:
         """Returns the frames whose transmission starts by now, each at its own time."""

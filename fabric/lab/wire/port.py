@@ -8,7 +8,7 @@ from fabric.lab.wire.platform import PortPlan
 from fabric.lab.wire.transmitter import QUEUES, Transmitter
 from fabric.lab.wire.watchdog import Watchdog
 from fabric.qos import DSCP_COUNT, PRIORITY_COUNT
-from fabric.state import PortCounters, QueueCounters
+from fabric.state import PortCounters, QueueCounters, WatchdogCounters
 
 __all__ = ("FOREVER_NS", "Packet", "PortState")
 
@@ -34,6 +34,7 @@ class PortState:
     def __init__(self, index: int, plan: PortPlan) -> None:
         self.index = index
         self.plan = plan
+        self.enabled = True
         self.transmitter: Transmitter[Packet] = Transmitter(plan.queues, plan.rate_bps)
         self.paused_until_ns = [0] * PRIORITY_COUNT
         self.storm_until_ns = [0] * PRIORITY_COUNT
@@ -92,6 +93,10 @@ class PortState:
         """Counts a tail drop."""
         self.dropped_packets[queue] += 1
         self.dropped_bytes[queue] += size_bytes
+
+    def storms(self) -> tuple[WatchdogCounters, ...]:
+        """Returns what each watchdog counted since its last storm began."""
+        return tuple(dog.last_storm() for _, dog in sorted(self.watchdogs.items()))
 
     def counters(self) -> PortCounters:
         """Returns the counters as of now; queues are named by their numbers."""

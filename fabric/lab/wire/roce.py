@@ -6,11 +6,21 @@ Layout: InfiniBand Architecture Specification volume 1, annex A17 (RoCEv2) and s
 import struct
 import zlib
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 from fabric.lab.wire.frame import checksum, parse
 
-__all__ = ("ROCE_PORT", "Bth", "RoceFlow", "invariant_crc", "payload_span", "read_bth", "with_new_icrc")
+__all__ = (
+    "ROCE_PORT",
+    "Bth",
+    "PacketKind",
+    "RoceFlow",
+    "invariant_crc",
+    "payload_span",
+    "read_bth",
+    "with_new_icrc",
+)
 
 ROCE_PORT: Final = 4791  # IANA service name roce
 _UDP: Final = 17
@@ -22,7 +32,8 @@ _WRITE_MIDDLE: Final = 0x07  # IBA table 38: RC RDMA WRITE Middle, no extended h
 _RETH: Final = 16
 _AETH: Final = 4
 _IMMEDIATE: Final = 4
-_EXTENDED_BYTES: Final = {  # IBA table 38, reliable connection: what stands between BTH and payload
+_DETH: Final = 8
+_EXTENDED_BYTES: Final = {  # IBA table 38, reliable connection and datagram: what stands between BTH and payload
     0x03: _IMMEDIATE,
     0x05: _IMMEDIATE,
     0x06: _RETH,
@@ -34,7 +45,53 @@ _EXTENDED_BYTES: Final = {  # IBA table 38, reliable connection: what stands bet
     0x0F: _AETH,
     0x10: _AETH,
     0x11: _AETH,
+    0x16: _IMMEDIATE,  # the key that is invalidated
+    0x17: _IMMEDIATE,
+    0x64: _DETH,
+    0x65: _DETH + _IMMEDIATE,
 }
+
+
+_CM_QUEUE_PAIR: Final = 1  # IBA section 12.6: the general services interface
+_SENDS: Final = frozenset((*range(0x06), 0x16, 0x17))  # IBA table 38: RC SEND, the last two with invalidate
+_WRITES: Final = frozenset(range(0x06, 0x0C))  # RC RDMA WRITE
+_READ_RESPONSES: Final = frozenset(range(0x0D, 0x11))
+_OPCODES: Final = {
+    "send": _SENDS,
+    "write": _WRITES,
+    "read-request": frozenset({0x0C}),
+    "read-response": _READ_RESPONSES,
+    "ack": frozenset({0x11}),
+    "cnp": frozenset({0x81}),  # IBA annex A17.9.3
+}
+
+
+class PacketKind(StrEnum):
+    """Which frames are meant."""
+
+    ANY = "any"  # every frame, RoCEv2 or not
+    ROCE = "roce"
+    DATA = "data"  # RoCEv2 with a payload
+    CM = "cm"  # connection management
+    SEND = "send"
+    WRITE = "write"
+    READ_REQUEST = "read-request"
+    READ_RESPONSE = "read-response"
+    ACK = "ack"  # negative ones too
+    CNP = "cnp"
+
+    def matches(self, frame: bytes) -> bool:
+        """Returns whether the frame is of this kind."""
+        if self is PacketKind.ANY:
+            return True
+        if self is PacketKind.DATA:
+            return payload_span(frame) is not None
+        bth = read_bth(frame)
+        if bth is None:
+            return False
+        if self is PacketKind.CM:
+            return bth.queue_pair == _CM_QUEUE_PAIR
+        return self is PacketKind.ROCE or bth.opcode in _OPCODES[self.value]
 
 
 @dataclass(frozen=True, slots=True)

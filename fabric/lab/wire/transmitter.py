@@ -137,7 +137,8 @@ class Transmitter(Generic[T]):
         for queue in self._strict:
             if self._ready(queue, now_ns):
                 return queue
-        ready = [queue for queue in self._weighted if self._ready(queue, now_ns)]
+        queues, held, shape_ready_ns = self.queues, self.held, self._shape_ready_ns
+        ready = [one for one in self._weighted if queues[one] and not held[one] and shape_ready_ns[one] <= now_ns]
         if not ready:
             return None
         if len(ready) == 1:  # alone it has the link; a light queue's many rounds would only take time

@@ -10,7 +10,7 @@ poll. What the action does to frames is the port's business.
 | stormed | not paused for restoration_ns | operational, storms_restored + 1 |
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fabric.qos import WatchdogAction
 from fabric.state import WatchdogCounters
@@ -37,6 +37,7 @@ class Watchdog:
         self.stormed = False
         self.detected = self.restored = 0
         self.tx_ok = self.tx_dropped = self.rx_ok = self.rx_dropped = 0
+        self._at_storm = (0, 0, 0, 0)
         self._since_ns: int | None = None
 
     @property
@@ -74,9 +75,21 @@ class Watchdog:
         self.stormed = not self.stormed
         if self.stormed:
             self.detected += 1
+            self._at_storm = (self.tx_ok, self.tx_dropped, self.rx_ok, self.rx_dropped)
         else:
             self.restored += 1
         return True
+
+    def last_storm(self) -> WatchdogCounters:
+        """Returns the packets counted since the last storm began; zeros when there was none."""
+        tx_ok, tx_dropped, rx_ok, rx_dropped = self._at_storm
+        return replace(
+            self.counters(),
+            tx_ok=self.tx_ok - tx_ok,
+            tx_dropped=self.tx_dropped - tx_dropped,
+            rx_ok=self.rx_ok - rx_ok,
+            rx_dropped=self.rx_dropped - rx_dropped,
+        )
 
     def counters(self) -> WatchdogCounters:
         """Returns the counters as of now."""

@@ -21,7 +21,7 @@ from fabric.lab.wire import (
     simulate,
 )
 from fabric.lab.wire.frame import checksum
-from fabric.lab.wire.roce import invariant_crc, payload_span, read_bth
+from fabric.lab.wire.roce import PacketKind, invariant_crc, read_bth
 from fabric.lab.wire.transmitter import QueuePlan
 from fabric.qos import (
     Aqm,
@@ -312,7 +312,7 @@ def test_a_forwarding_watchdog_counts_what_it_receives_in_that_class() -> None:
 
 
 def test_a_lost_frame_leaves_the_counters_as_if_it_had_never_been_sent() -> None:
-    faults = WireFaults([FaultRule(WireFault.DROP, port="p0", match=lambda frame: payload_span(frame) is not None)])
+    faults = WireFaults([FaultRule(WireFault.DROP, port="p0", packet=PacketKind.DATA)])
     core, untouched = switch(faults=faults), switch()
     for psn in range(5):
         core.receive("p0", flow(0, 1).frame(psn, bytes(100)), psn * MS)
@@ -320,7 +320,7 @@ def test_a_lost_frame_leaves_the_counters_as_if_it_had_never_been_sent() -> None
             untouched.receive("p0", flow(0, 1).frame(psn, bytes(100)), psn * MS)
     assert counters(core) == counters(untouched)
     assert core.dscp_received("p0") == untouched.dscp_received("p0")
-    assert faults.struck()[0][1] == faults.lost_frames == 1
+    assert faults.struck()[1][1] == faults.lost_frames == 1
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_delay_reorder_and_corruption_touch_no_counter(rule: FaultRule) -> None:
     strange = simulate(core, slow_source, SECOND, 5, nics=nics(1))
     plain = simulate(untouched, slow_source, SECOND, 5, nics=nics(1))
     assert counters(core) == counters(untouched)
-    assert core.faults.struck()[0][1] == 33
+    assert core.faults.struck()[1][1] == 33
     assert [one.frame for one in strange.deliveries] != [one.frame for one in plain.deliveries] or (
         rule.kind is WireFault.DELAY and strange.digest() != plain.digest()
     )

@@ -1,0 +1,171 @@
+"""Faults of a running wiring as data, and the list of those in force.
+
+JSON by `fabric.serial` both ways, so that a control socket can carry them. Knows no socket and no clock.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fabric.errors import FabricError
+from fabric.lab.wire.actions import Action
+from fabric.lab.wire.core import SwitchCore
+from fabric.lab.wire.faults import FaultRule, WireFault
+from fabric.lab.wire.roce import PacketKind
+from fabric.qos import PRIORITY_COUNT
+from fabric.serial import Json, SerialError, from_json
+
+__all__ = ("ActiveFault", "CableFault", "CableFaultKind", "CableFaults", "cable_fault_from_json")
+
+_MS: Final = 1_000_000
+
+
+class CableFaultKind(StrEnum):
+    """What is wrong with the cable."""
+
+    DROP = "drop"
+    DELAY = "delay"
+    REORDER = "reorder"
+    CORRUPT = "corrupt"  # every checksum stays right
+    DUPLICATE = "duplicate"
+    DOWN = "down"  # cut, both directions
+    STORM = "storm"  # its far end pauses one priority
+
+
+@dataclass(frozen=True, slots=True)
+class CableFault:
+    """One fault of one switch port's cable. No counter that a device shows knows of it, but of its effects.
+
+    Attributes:
+        port: where frames are struck as they arrive at the switch.
+        packet: which frames count. nth: strikes the n-th of them, 1 the first. every: and each n-th after it.
+        delay_ms: of `delay`; of `reorder` the longest wait for a frame that overtakes, 0 for 1 ms.
+        priority: PFC priority of `storm`.
+        duration_ms: of `storm`.
+    """
+
+    kind: CableFaultKind
+    switch: str
+    port: str
+    packet: PacketKind = PacketKind.ANY
+    nth: int = 1
+    every: bool = False
+    delay_ms: int = 0
+    priority: int = 3
+    duration_ms: int = 0
+
+    def flaw(self) -> str:
+        """Returns why this can be no fault, "" when it can."""
+        if self.nth < 1:
+            return "nth counts from 1"
+        if self.delay_ms < 0 or (self.kind is CableFaultKind.DELAY and self.delay_ms == 0):
+            return "delay_ms is above 0 for a delay and never below"
+        if self.kind is CableFaultKind.STORM and (self.duration_ms < 1 or not 0 <= self.priority < PRIORITY_COUNT):
+            return "a storm has a priority 0..7 and lasts 1 ms or longer"
+        return ""
+
+    def rule(self) -> FaultRule | None:
+        """Returns what strikes frames; None for what is no matter of single frames."""
+        if self.kind in {CableFaultKind.DOWN, CableFaultKind.STORM}:
+            return None
+        return FaultRule(
+            WireFault(self.kind.value),
+            port=self.port,
+            packet=self.packet,
+            nth=self.nth,
+            every=self.every,
+            delay_ns=self.delay_ms * _MS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveFault:
+    """A fault that was added and not removed.
+
+    Attributes:
+        number: by which it is removed.
+        struck: frames that it struck; 0 for `down` and `storm`, which strike no single frames.
+    """
+
+    number: int
+    fault: CableFault
+    struck: int = 0
+
+
+class CableFaults:
+    """The faults in force at the cables of some switches."""
+
+    def __init__(self, cores: Mapping[str, SwitchCore]) -> None:
+        self._cores = cores
+        self._faults: dict[int, tuple[CableFault, int]] = {}  # with the number of its rule at the core, 0 for none
+        self._numbers = itertools.count(1)
+
+    def add(self, fault: CableFault, now_ns: int) -> tuple[int, Sequence[Action]]:
+        """Returns the number by which the fault can be removed, and what the switch does at once.
+
+        Raises:
+            FabricError: there is no such port, or the fault cannot be.
+        """
+        where = f"{fault.switch}/{fault.port}"
+        core = self._cores.get(fault.switch)
+        if core is None or fault.port not in core.ports:
+            raise FabricError("the wiring has no such port", where=where)
+        flaw = fault.flaw()
+        if flaw:
+            raise FabricError("the fault cannot be", found=flaw, where=where)
+        rule = fault.rule()
+        at, actions = 0, list[Action]()
+        if rule is not None:
+            at = core.faults.add(rule)
+        elif fault.kind is CableFaultKind.DOWN:
+            core.faults.set_down(fault.port, down=True)
+        else:
+            until_ns = now_ns + fault.duration_ms * _MS
+            actions = core.storm(fault.port, fault.priority, until_ns=until_ns, now_ns=now_ns)
+        number = next(self._numbers)
+        self._faults[number] = (fault, at)
+        return number, actions
+
+    def remove(self, number: int, now_ns: int) -> tuple[CableFault, Sequence[Action]]:
+        """Returns the fault that is no more, and what the switch does at once.
+
+        Raises:
+            FabricError: there is no such fault.
+        """
+        if number not in self._faults:
+            raise FabricError("there is no such fault", found=str(number))
+        fault, at = self._faults.pop(number)
+        core = self._cores[fault.switch]
+        if at:
+            core.faults.remove(at)
+        elif fault.kind is CableFaultKind.DOWN:
+            core.faults.set_down(fault.port, down=self._is_cut(fault.switch, fault.port))
+        else:
+            return fault, core.storm(fault.port, fault.priority, until_ns=now_ns, now_ns=now_ns)
+        return fault, ()
+
+    def active(self) -> tuple[ActiveFault, ...]:
+        """Returns the faults in the order they were added."""
+        struck = {name: core.faults.struck() for name, core in self._cores.items()}
+        return tuple(
+            ActiveFault(number, fault, struck[fault.switch][at][1] if at else 0)
+            for number, (fault, at) in self._faults.items()
+        )
+
+    def _is_cut(self, switch: str, port: str) -> bool:
+        downs = ((one.switch, one.port) for one, _ in self._faults.values() if one.kind is CableFaultKind.DOWN)
+        return (switch, port) in downs
+
+
+def cable_fault_from_json(data: Json) -> CableFault:
+    """Returns the fault of a JSON object with the attribute names of `CableFault`.
+
+    Raises:
+        FabricError: it is no fault.
+    """
+    try:
+        return from_json(CableFault, data)
+    except SerialError as error:
+        raise FabricError(f"a fault cannot be read: {error}") from error
