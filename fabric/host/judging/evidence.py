@@ -17,7 +17,8 @@ class PortEvidence:
     """The switch's end of one NIC's cable. Counters are cumulative, since nobody knows when.
 
     Attributes:
-        data_packets: sent to the NIC on the queue of the lossless class. other_packets: on all other queues together.
+        data_packets: sent to the NIC on the queue of the lossless class. other_packets: on the
+            other queues, at least: some switches leave queues out.
         data_queue: that queue's number.
         classifies: whether the switch's running configuration puts the RoCE data DSCPs into the lossless class on
             every port of the fabric; UNKNOWN when it was not read.
