@@ -11,6 +11,7 @@ __all__ = (
     "configfs_nqn",
     "hostid",
     "ip_address",
+    "ip_interface",
     "module",
     "netdev",
     "nqn",
@@ -143,6 +144,21 @@ def ip_address(text: str) -> str:
     if percent:
         netdev(scope)
     return text
+
+
+def ip_interface(text: str) -> str:
+    """Returns `text`, an address with prefix length, as the kernel prints it.
+
+    Raises:
+        HostError: it is none, or has a scope.
+    """
+    try:
+        found = ipaddress.ip_interface(text)
+    except ValueError as error:
+        raise HostError("this is no address with a prefix length", found=repr(text)) from error
+    if "%" in text or "/" not in text:
+        raise HostError("this is no address with a prefix length", found=repr(text), expected="192.0.2.21/26")
+    return str(found)
 
 
 def unit_word(text: str) -> str:

@@ -5,16 +5,18 @@ family is an ordered tuple of them, so that plan, read-back and boot files come 
 """
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from fabric.errors import HostError
 from fabric.host.actions import Disruption, Stage, Step, worst_disruption
+from fabric.host.batch import Question, ask
 from fabric.host.executor import Executor
 from fabric.host.merge import merge
 from fabric.plan.model import HostNicPlan
 from fabric.qos import UNKNOWN, Known
+from fabric.remote.ssh import ExecResult
 from fabric.state.host import NicState
 
 __all__ = (
@@ -28,6 +30,8 @@ __all__ = (
     "differences",
     "held",
     "observe",
+    "question",
+    "reading",
 )
 
 Value: TypeAlias = object
@@ -43,6 +47,7 @@ class NicFacts:
         pci: `0000:3b:00.0`, "" for a virtual NIC.
         flavour: `inbox`, or `ofed` when the vendor's out-of-tree driver runs.
         tool_index: the NIC's number in the vendor's tool, where it counts.
+        parent: the netdev below a VLAN's, "" for none.
     """
 
     netdev: str
@@ -51,6 +56,7 @@ class NicFacts:
     pci: str = ""
     flavour: str = INBOX
     tool_index: int = 1
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,10 @@ class Setting:
         found: returns the value that was read.
         steps: returns what brings it about.
         agrees: whether wanted (first) is met by found (second).
+        back: returns what brings the value that was read back, from whatever was done of the steps, more than once
+            too; None where nothing can.
+        lacking: returns the plan of what is not there yet, where a setting has several entries.
+        repair: it is no step of a boot; what it mends was made by others.
     """
 
     name: str
@@ -69,6 +79,9 @@ class Setting:
     found: Callable[[NicState], Known[Value]]
     steps: Callable[[HostNicPlan, NicFacts], tuple[Step, ...]]
     agrees: Callable[[Value, Value], bool] = operator.eq
+    back: Callable[[HostNicPlan, NicFacts, NicState], tuple[Step, ...] | None] = lambda _, __, ___: None
+    lacking: Callable[[HostNicPlan, NicState], HostNicPlan] = lambda plan, _: plan
+    repair: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +122,8 @@ class Driver:
             HostError: a fact is missing that a step needs.
         """
         self.check(plan)
-        every = [step for one in self.settings if one.wanted(plan) is not None for step in one.steps(plan, facts)]
+        asked = [one for one in self.settings if not one.repair and one.wanted(plan) is not None]
+        every = [step for one in asked for step in one.steps(plan, facts)]
         ordered = [step for place in Stage for step in every if step.stage is place]
         return tuple(step for step in ordered if stage is None or step.stage is stage)
 
@@ -136,6 +150,7 @@ class Difference:
         wanted, found: as text; found is `UNKNOWN` when nothing shows it.
         disruption: the highest price among the steps.
         unconfirmed: what nobody has seen of these steps, "" when all was.
+        back: what brings the old value back; None where nobody could read it, or nothing can.
     """
 
     netdev: str
@@ -145,6 +160,7 @@ class Difference:
     steps: tuple[Step, ...]
     disruption: Disruption
     unconfirmed: str = ""
+    back: tuple[Step, ...] | None = None
 
     @property
     def is_known(self) -> bool:
@@ -159,36 +175,47 @@ class Difference:
 
 def observe(driver: Driver, plan: HostNicPlan, facts: NicFacts, executor: Executor) -> NicReading:
     """Returns the state of a NIC; what cannot be read is UNKNOWN and named in `unread`."""
+    reads = driver.reads(plan, facts)
+    return reading(reads, facts.netdev, ask(executor, [question(read) for read in reads]))
+
+
+def question(read: Read) -> Question:
+    """Returns what the host is asked."""
+    return read.path or read.argv
+
+
+def reading(reads: Sequence[Read], netdev: str, answers: Sequence[ExecResult]) -> NicReading:
+    """Returns the state of a NIC from the answers to its reads, in their order."""
     parts: list[NicState] = []
     unread: list[str] = []
     unconfirmed: list[str] = []
-    for read in driver.reads(plan, facts):
+    for read, answer in zip(reads, answers, strict=True):
         source = read.path or " ".join(read.argv)
-        text, reason = _text(read, executor)
+        text, reason = _text(read, answer)
         if not text.strip():
             unread.append(f"{source}: {reason}")
             continue
         try:
-            parts.append(read.parse(text, facts.netdev))
+            parts.append(read.parse(text, netdev))
         except HostError as error:
             unread.append(f"{source}: {error}")
             continue
         unconfirmed += [read.unconfirmed] if read.unconfirmed else []
-    state = merge(parts, netdev=facts.netdev)
+    state = merge(parts, netdev=netdev)
     return NicReading(state, tuple(dict.fromkeys(unconfirmed)), tuple(unread))
 
 
-def _text(read: Read, executor: Executor) -> tuple[str, str]:
+def _text(read: Read, done: ExecResult) -> tuple[str, str]:
     if read.path:
-        text = executor.read(read.path)
-        return (text or "", "no such file, or empty")
-    done = executor.run(read.argv)
+        return (done.stdout if done.ok else "", "no such file, or empty")
     said = done.stderr.strip()[:120] or "no output"
     return (done.stdout if done.ok else "", f"exit {done.status}: {said}")
 
 
 def differences(driver: Driver, plan: HostNicPlan, state: NicState, facts: NicFacts) -> tuple[Difference, ...]:
     """Returns what must change, in the driver's order; () when every setting was read and is as planned.
+
+    A setting that only repairs is left alone where its value was not read.
 
     Raises:
         UnsupportedFeatureError: the family cannot do the plan.
@@ -200,11 +227,14 @@ def differences(driver: Driver, plan: HostNicPlan, state: NicState, facts: NicFa
         wanted, seen = setting.wanted(plan), setting.found(state)
         if wanted is None or (seen is not UNKNOWN and setting.agrees(wanted, seen)):
             continue
-        steps = setting.steps(plan, facts)
+        if setting.repair and seen is UNKNOWN:
+            continue
+        steps = setting.steps(setting.lacking(plan, state), facts)
+        back = None if seen is UNKNOWN else setting.back(plan, facts, state)
         unconfirmed = "; ".join(dict.fromkeys(step.unconfirmed for step in steps if step.unconfirmed))
         price = worst_disruption(steps)
         text = UNKNOWN.value if seen is UNKNOWN else str(seen)
-        found.append(Difference(facts.netdev, setting.name, str(wanted), text, steps, price, unconfirmed))
+        found.append(Difference(facts.netdev, setting.name, str(wanted), text, steps, price, unconfirmed, back))
     return tuple(found)
 
 

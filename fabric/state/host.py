@@ -42,6 +42,10 @@ class NicState:
         rate_limit_mbps: per traffic class, None for none. rate_limit_percent: likewise, of the link, 0 for none.
         firmware_lldp: the NIC's own LLDP agent runs.
         rdma_device: the RDMA device on this netdev, None: there is none.
+        link_up: an administrator set it up; the cable may be out nevertheless.
+        addresses: with prefix length, `192.0.2.21/26`, in the order of the tool.
+        parent: the netdev below a VLAN's, None for none. parent_mtu_bytes: its MTU.
+        rdma_mtu_bytes: the path MTU that the RDMA port offers.
         default_tos: type of service of connections that ask for none. default_mode: `RoCE v2`, `IB/RoCE v1`.
         traffic_class: what overrides the type of service of every queue pair, None for nothing.
         np_priorities: priorities whose CE marks are answered with CNPs. rp_priorities: that slow down on CNPs.
@@ -72,6 +76,11 @@ class NicState:
     global_pause_tx: Known[bool] = UNKNOWN
     firmware_lldp: Known[bool] = UNKNOWN
     rdma_device: Known[str | None] = UNKNOWN
+    link_up: Known[bool] = UNKNOWN
+    addresses: Known[tuple[str, ...]] = UNKNOWN
+    parent: Known[str | None] = UNKNOWN
+    parent_mtu_bytes: Known[int] = UNKNOWN
+    rdma_mtu_bytes: Known[int] = UNKNOWN
     default_tos: Known[int] = UNKNOWN
     default_mode: Known[str] = UNKNOWN
     traffic_class: Known[int | None] = UNKNOWN

@@ -4,11 +4,13 @@ Source: hosts.md 4.2. Knows no family.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias
 
+from fabric.errors import HostError
 from fabric.host import names
 from fabric.host.actions import Disruption, MakeFolder, Run, Stage, Step, Write
-from fabric.host.parse import dcb, ethtool, rdma
+from fabric.host.parse import dcb, ethtool
 from fabric.host.parse.text import PRIORITIES, whole
 from fabric.host.settings import NicFacts, Read, Setting, Value
 from fabric.plan.model import HostNicPlan
@@ -19,24 +21,27 @@ __all__ = (
     "CM_SETTINGS",
     "DCBX_OWNER",
     "DCB_SETTINGS",
-    "LINK_SETTINGS",
     "PAUSE",
     "EtsClass",
     "cm_folder",
     "cm_reads",
     "dcb_reads",
+    "dcqcn_back",
+    "dcqcn_old",
     "dcqcn_reads",
     "dcqcn_wanted",
     "device",
     "found_classes",
     "holds",
-    "link_reads",
     "number_read",
+    "planned_back",
     "planned_classes",
+    "same_classes",
 )
 
 ROCE_V2: Final = "RoCE v2"  # Linux drivers/infiniband/core/cache.c gid_type_str
 _NO_SAMPLE_DCBX: Final = "dcb dcbx show"
+_OWNER_BACK: Final = "DCBX was not given back to a NIC's firmware"
 
 EtsClass: TypeAlias = tuple[tuple[int, ...], str, int]
 """(priorities, `ets` or `strict`, percent): a traffic class without its number, which NICs choose differently."""
@@ -48,6 +53,9 @@ def device(facts: NicFacts) -> str:
     Raises:
         HostError: it has none, or the name is none.
     """
+    if not facts.rdma_device:
+        remedy = "Load the RDMA driver of this NIC, or name its family."
+        raise HostError("this netdev has no RDMA device", where=facts.netdev, remedy=remedy)
     return names.rdma_device(facts.rdma_device)
 
 
@@ -59,6 +67,45 @@ def number_read(path: str, field: str, *, unconfirmed: str = "") -> Read:
         return NicState(netdev, **fields)  # type: ignore[arg-type]  # the caller names a field of numbers
 
     return Read(parse, path=path, unconfirmed=unconfirmed)
+
+
+def planned_back(
+    steps: Callable[[HostNicPlan, NicFacts], tuple[Step, ...]], **fields: Callable[[NicState], object]
+) -> Callable[[HostNicPlan, NicFacts, NicState], tuple[Step, ...] | None]:
+    """Returns the way back of a setting whose steps write a value of the plan: the same steps with the old value.
+
+    Args:
+        steps: the setting's own.
+        fields: name in the plan → its old value, UNKNOWN where it was not read.
+    """
+
+    def back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+        old = {name: found(state) for name, found in fields.items()}
+        if any(value is UNKNOWN for value in old.values()):
+            return None
+        return steps(replace(plan, **old), facts)  # type: ignore[arg-type]  # the caller names fields of their type
+
+    return back
+
+
+def dcqcn_old(plan: HostNicPlan, state: NicState) -> HostNicPlan | None:
+    """Returns the plan with the values that stood, None when one of them was not read."""
+    found = {} if state.dcqcn is UNKNOWN else dict(state.dcqcn)
+    if any(one.name not in found for one in plan.dcqcn):
+        return None
+    return replace(plan, dcqcn=tuple(replace(one, value=found[one.name]) for one in plan.dcqcn))
+
+
+def dcqcn_back(
+    steps: Callable[[HostNicPlan, NicFacts], tuple[Step, ...]],
+) -> Callable[[HostNicPlan, NicFacts, NicState], tuple[Step, ...] | None]:
+    """Returns the way back of the DCQCN values."""
+
+    def back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+        old = dcqcn_old(plan, state)
+        return None if old is None else steps(old, facts)
+
+    return back
 
 
 def dcqcn_wanted(plan: HostNicPlan) -> Value:
@@ -78,30 +125,6 @@ def _dcqcn_read(name: str, path: Callable[[str], str], unconfirmed: str) -> Read
     return Read(parse, path=path(name), unconfirmed=unconfirmed)
 
 
-# --- link -----------------------------------------------------------------------------------------------------------
-
-
-def _mtu_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
-    argv = ("ip", "link", "set", "dev", names.netdev(facts.netdev), "mtu", str(plan.mtu_bytes))
-    return (Step(Run(argv), Stage.LINK, Disruption.LINK),)
-
-
-LINK_SETTINGS: Final = (Setting("mtu", lambda plan: plan.mtu_bytes, lambda state: state.mtu_bytes, _mtu_steps),)
-
-
-def link_reads(facts: NicFacts) -> tuple[Read, ...]:
-    """Returns the reads of MTU and RDMA device."""
-
-    def links(text: str, netdev: str) -> NicState:
-        own = [port.device for port in rdma.read_links(text) if port.netdev == netdev]
-        return NicState(netdev, rdma_device=own[0] if own else None)
-
-    return (
-        number_read(f"/sys/class/net/{names.netdev(facts.netdev)}/mtu", "mtu_bytes"),
-        Read(links, argv=("rdma", "-j", "link", "show")),
-    )
-
-
 # --- 802.3x pause ---------------------------------------------------------------------------------------------------
 
 
@@ -117,7 +140,15 @@ def _pause_found(state: NicState) -> Known[Value]:
     return state.global_pause_rx, state.global_pause_tx
 
 
-PAUSE: Final = Setting("global-pause", lambda _: (False, False), _pause_found, _pause_steps)
+def _pause_back(_: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    if state.global_pause_rx is UNKNOWN or state.global_pause_tx is UNKNOWN:
+        return None
+    rx, tx = ("on" if one else "off" for one in (state.global_pause_rx, state.global_pause_tx))
+    argv = ("ethtool", "-A", names.netdev(facts.netdev), "rx", rx, "tx", tx)
+    return (Step(Run(argv, accepted=(0, 79)), disruption=Disruption.LINK),)
+
+
+PAUSE: Final = Setting("global-pause", lambda _: (False, False), _pause_found, _pause_steps, back=_pause_back)
 
 
 # --- DCB ------------------------------------------------------------------------------------------------------------
@@ -163,7 +194,8 @@ def found_classes(state: NicState) -> Known[tuple[EtsClass, ...]]:
     )
 
 
-def _same_classes(wanted: Value, found: Value) -> bool:
+def same_classes(wanted: Value, found: Value) -> bool:
+    """Returns whether both have the same traffic classes, whatever their numbers."""
     return isinstance(wanted, tuple) and isinstance(found, tuple) and sorted(wanted) == sorted(found)
 
 
@@ -181,9 +213,28 @@ def _ets_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     return (_dcb(facts, "ets", "set", *words),)
 
 
+def _ets_back(_: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    prio_tc, tsa, percent = state.prio_tc, state.tsa, state.ets_percent
+    if prio_tc is UNKNOWN or tsa is UNKNOWN or percent is UNKNOWN or not all(tsa):
+        return None
+    willing = () if state.ets_willing is UNKNOWN else ("willing", "on" if state.ets_willing else "off")
+    tables = (("prio-tc", prio_tc), ("tc-tsa", tsa), ("tc-bw", percent))
+    words = [word for name, row in tables for word in (name, *(f"{at}:{value}" for at, value in enumerate(row)))]
+    return (_dcb(facts, "ets", "set", *willing, *words),)
+
+
 def _app_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     entries = (f"{dscp}:{priority}" for dscp, priority in plan.dscp_to_priority)
     return (_dcb(facts, "app", "replace", "dscp-prio", *entries),)
+
+
+def _app_back(_: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    if state.dscp_to_priority is UNKNOWN:
+        return None
+    # `del` of an entry that is not there fails, so all go and the old ones come back
+    old = [f"{dscp}:{priority}" for dscp, priority in state.dscp_to_priority]
+    again = (_dcb(facts, "app", "add", "dscp-prio", *old),) if old else ()
+    return (_dcb(facts, "app", "flush", "dscp-prio"), *again)
 
 
 def _pfc_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
@@ -196,12 +247,26 @@ DCBX_OWNER: Final = Setting(
     lambda _: "os",
     lambda state: state.dcbx_owner,
     lambda _, facts: (_dcb(facts, "dcbx", "set", "host", "ieee"),),
+    back=lambda _, facts, __: (replace(_dcb(facts, "dcbx", "set", "lld-managed", "ieee"), unconfirmed=_OWNER_BACK),),
 )
 
 DCB_SETTINGS: Final = (
-    Setting("dscp-map", lambda plan: plan.dscp_to_priority, lambda state: state.dscp_to_priority, _app_steps, holds),
-    Setting("ets", planned_classes, found_classes, _ets_steps, _same_classes),
-    Setting("pfc", lambda plan: plan.pfc_priorities, lambda state: state.pfc_priorities, _pfc_steps),
+    Setting(
+        "dscp-map",
+        lambda plan: plan.dscp_to_priority,
+        lambda state: state.dscp_to_priority,
+        _app_steps,
+        holds,
+        back=_app_back,
+    ),
+    Setting("ets", planned_classes, found_classes, _ets_steps, same_classes, back=_ets_back),
+    Setting(
+        "pfc",
+        lambda plan: plan.pfc_priorities,
+        lambda state: state.pfc_priorities,
+        _pfc_steps,
+        back=planned_back(_pfc_steps, pfc_priorities=lambda state: state.pfc_priorities),
+    ),
 )
 
 
@@ -239,18 +304,24 @@ def _cm_steps(facts: NicFacts, file: str, text: str) -> tuple[Step, ...]:
     )
 
 
+def _tos_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return _cm_steps(facts, "default_roce_tos", str(plan.tos))
+
+
 CM_SETTINGS: Final = (
     Setting(
         "roce-mode",
         lambda _: ROCE_V2,
         lambda state: state.default_mode,
         lambda _, facts: _cm_steps(facts, "default_roce_mode", ROCE_V2),
+        back=lambda _, facts, state: _cm_steps(facts, "default_roce_mode", str(state.default_mode)),
     ),
     Setting(
         "default-tos",
         lambda plan: plan.tos,
         lambda state: state.default_tos,
-        lambda plan, facts: _cm_steps(facts, "default_roce_tos", str(plan.tos)),
+        _tos_steps,
+        back=planned_back(_tos_steps, tos=lambda state: state.default_tos),
     ),
 )
 

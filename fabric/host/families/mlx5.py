@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from fabric.errors import HostError, UnsupportedFeatureError
@@ -11,19 +12,21 @@ from fabric.host.families.common import (
     CM_SETTINGS,
     DCB_SETTINGS,
     DCBX_OWNER,
-    LINK_SETTINGS,
     PAUSE,
     cm_reads,
     dcb_reads,
+    dcqcn_back,
     dcqcn_reads,
     dcqcn_wanted,
     device,
     found_classes,
     holds,
-    link_reads,
     number_read,
+    planned_back,
     planned_classes,
+    same_classes,
 )
+from fabric.host.families.link import LINK_SETTINGS, link_reads
 from fabric.host.parse import mlnx_qos
 from fabric.host.parse.text import PRIORITIES
 from fabric.host.settings import Driver, NicFacts, Read, Setting, Value
@@ -74,7 +77,11 @@ def _parameter(name: str) -> str:
 
 
 def _firmware_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
-    mask = sum(1 << priority for priority in plan.pfc_priorities) if plan.np_enabled else 0
+    return _mask_steps(plan.pfc_priorities if plan.np_enabled else (), facts)
+
+
+def _mask_steps(priorities: tuple[int, ...], facts: NicFacts) -> tuple[Step, ...]:
+    mask = sum(1 << priority for priority in priorities)
     pci = names.pci_address(facts.pci)
     name = _parameter(str(int(pci[-1]) + 1))
     argv = ("mstconfig", "-y", "-d", pci, "set", f"{name}={mask}")
@@ -116,6 +123,22 @@ def _inbox_reads(plan: HostNicPlan, facts: NicFacts) -> tuple[Read, ...]:
     )
 
 
+def _firmware_back(_: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    return None if state.np_priorities is UNKNOWN else _mask_steps(state.np_priorities, facts)
+
+
+def _dcqcn_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return tuple(_debugfs(names.setting_name(one.name), one.value, facts) for one in plan.dcqcn)
+
+
+def _dscp_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return (_debugfs("np_cnp_dscp", plan.cnp_dscp, facts),)
+
+
+def _priority_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return (_debugfs("np_cnp_prio", plan.cnp_priority, facts),)
+
+
 def _debugfs(name: str, value: int, facts: NicFacts) -> Step:
     return Step(Write(f"{_cc_params(facts)}/{name}", str(value)), unconfirmed=_DEBUGFS)
 
@@ -127,25 +150,28 @@ INBOX: Final = Driver(
         DCBX_OWNER,
         PAUSE,
         *DCB_SETTINGS,
-        Setting("cc-points", _cc_wanted, _cc_found, _firmware_steps, _cc_agrees),
+        Setting("cc-points", _cc_wanted, _cc_found, _firmware_steps, _cc_agrees, back=_firmware_back),
         Setting(
             "cnp-dscp",
             lambda plan: plan.cnp_dscp,
             lambda state: state.cnp_dscp,
-            lambda plan, facts: (_debugfs("np_cnp_dscp", plan.cnp_dscp, facts),),
+            _dscp_steps,
+            back=planned_back(_dscp_steps, cnp_dscp=lambda state: state.cnp_dscp),
         ),
         Setting(
             "cnp-priority",
             lambda plan: plan.cnp_priority,
             lambda state: state.cnp_priority,
-            lambda plan, facts: (_debugfs("np_cnp_prio", plan.cnp_priority, facts),),
+            _priority_steps,
+            back=planned_back(_priority_steps, cnp_priority=lambda state: state.cnp_priority),
         ),
         Setting(
             "dcqcn",
             dcqcn_wanted,
             lambda state: state.dcqcn,
-            lambda plan, facts: tuple(_debugfs(names.setting_name(one.name), one.value, facts) for one in plan.dcqcn),
+            _dcqcn_steps,
             holds,
+            back=dcqcn_back(_dcqcn_steps),
         ),
         *LINK_SETTINGS,
         *CM_SETTINGS,
@@ -176,6 +202,57 @@ def _ofed_ets(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     rows = [tcs.get(tc, ("strict", 0)) for tc in range(PRIORITIES)]
     words = ("-p", _list(plan.prio_tc), "-s", _list(kind for kind, _ in rows), "-t", _list(share for _, share in rows))
     return (_mlnx_qos(facts, *words),)
+
+
+def _ofed_ets_back(_: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    prio_tc, tsa, percent = state.prio_tc, state.tsa, state.ets_percent
+    if prio_tc is UNKNOWN or tsa is UNKNOWN or percent is UNKNOWN or not all(tsa):
+        return None
+    return (_mlnx_qos(facts, "-p", _list(prio_tc), "-s", _list(tsa), "-t", _list(percent)),)
+
+
+def _ofed_map(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return tuple(_mlnx_qos(facts, "--dscp2prio", f"set,{dscp},{priority}") for dscp, priority in plan.dscp_to_priority)
+
+
+def _ofed_map_back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    found = {} if state.dscp_to_priority is UNKNOWN else dict(state.dscp_to_priority)
+    planned = [dscp for dscp, _ in plan.dscp_to_priority]
+    if any(dscp not in found for dscp in planned):
+        return None
+    return _ofed_map(replace(plan, dscp_to_priority=tuple((dscp, found[dscp]) for dscp in planned)), facts)
+
+
+def _ofed_pfc(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return (_mlnx_qos(facts, "--pfc", _list(int(one in plan.pfc_priorities) for one in range(PRIORITIES))),)
+
+
+def _ofed_points_back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    np_on, rp_on = state.np_priorities, state.rp_priorities
+    if np_on is UNKNOWN or rp_on is UNKNOWN:
+        return None
+    return tuple(
+        Step(Write(f"{_ecn(facts)}/{point}/enable/{priority}", str(int(priority in on))), unconfirmed=_OFED_ECN)
+        for point, on in (("roce_np", np_on), ("roce_rp", rp_on))
+        for priority in plan.pfc_priorities
+    )
+
+
+def _ofed_cnp_dscp(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return (Step(Write(f"{_ecn(facts)}/roce_np/cnp_dscp", str(plan.cnp_dscp)), unconfirmed=_OFED_ECN),)
+
+
+def _ofed_cnp_priority(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return (Step(Write(f"{_ecn(facts)}/roce_np/cnp_802p_prio", str(plan.cnp_priority)), unconfirmed=_OFED_ECN),)
+
+
+def _ofed_class(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    return (Step(Write(_traffic_class(facts), str(plan.tos)), Stage.LINK, unconfirmed=_OFED_ECN),)
+
+
+def _ofed_class_back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    old = state.traffic_class  # how "none" is written back was seen nowhere
+    return None if old is UNKNOWN or old is None else _ofed_class(replace(plan, tos=old), facts)
 
 
 def _ofed_points(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
@@ -246,6 +323,7 @@ OFED: Final = Driver(
             lambda _: "os",
             lambda state: state.dcbx_owner,
             lambda _, facts: (_mlnx_qos(facts, "-d", "os"),),
+            back=lambda _, facts, __: (_mlnx_qos(facts, "-d", "fw"),),
         ),
         PAUSE,
         Setting(
@@ -253,56 +331,50 @@ OFED: Final = Driver(
             lambda _: "dscp",
             lambda state: state.trust,
             lambda _, facts: (_mlnx_qos(facts, "--trust", "dscp"),),
+            back=lambda _, facts, state: (_mlnx_qos(facts, "--trust", str(state.trust)),),
         ),
         Setting(
             "dscp-map",
             lambda plan: plan.dscp_to_priority,
             lambda state: state.dscp_to_priority,
-            lambda plan, facts: tuple(
-                _mlnx_qos(facts, "--dscp2prio", f"set,{dscp},{priority}") for dscp, priority in plan.dscp_to_priority
-            ),
+            _ofed_map,
             holds,
+            back=_ofed_map_back,
         ),
-        Setting("ets", planned_classes, found_classes, _ofed_ets, lambda one, two: _sorted(one) == _sorted(two)),
+        Setting("ets", planned_classes, found_classes, _ofed_ets, same_classes, back=_ofed_ets_back),
         Setting(
             "pfc",
             lambda plan: plan.pfc_priorities,
             lambda state: state.pfc_priorities,
-            lambda plan, facts: (
-                _mlnx_qos(facts, "--pfc", _list(int(one in plan.pfc_priorities) for one in range(PRIORITIES))),
-            ),
+            _ofed_pfc,
+            back=planned_back(_ofed_pfc, pfc_priorities=lambda state: state.pfc_priorities),
         ),
-        Setting("cc-points", _cc_wanted, _cc_found, _ofed_points, _cc_agrees),
+        Setting("cc-points", _cc_wanted, _cc_found, _ofed_points, _cc_agrees, back=_ofed_points_back),
         Setting(
             "cnp-dscp",
             lambda plan: plan.cnp_dscp,
             lambda state: state.cnp_dscp,
-            lambda plan, facts: (
-                Step(Write(f"{_ecn(facts)}/roce_np/cnp_dscp", str(plan.cnp_dscp)), unconfirmed=_OFED_ECN),
-            ),
+            _ofed_cnp_dscp,
+            back=planned_back(_ofed_cnp_dscp, cnp_dscp=lambda state: state.cnp_dscp),
         ),
         Setting(
             "cnp-priority",
             lambda plan: plan.cnp_priority,
             lambda state: state.cnp_priority,
-            lambda plan, facts: (
-                Step(Write(f"{_ecn(facts)}/roce_np/cnp_802p_prio", str(plan.cnp_priority)), unconfirmed=_OFED_ECN),
-            ),
+            _ofed_cnp_priority,
+            back=planned_back(_ofed_cnp_priority, cnp_priority=lambda state: state.cnp_priority),
         ),
-        Setting("dcqcn", dcqcn_wanted, lambda state: state.dcqcn, _ofed_dcqcn, holds),
+        Setting("dcqcn", dcqcn_wanted, lambda state: state.dcqcn, _ofed_dcqcn, holds, back=dcqcn_back(_ofed_dcqcn)),
         *LINK_SETTINGS,
         *CM_SETTINGS,
         Setting(
             "traffic-class",
             lambda plan: plan.tos,
             lambda state: state.traffic_class,
-            lambda plan, facts: (Step(Write(_traffic_class(facts), str(plan.tos)), Stage.LINK, unconfirmed=_OFED_ECN),),
+            _ofed_class,
+            back=_ofed_class_back,
         ),
     ),
     _ofed_reads,
     unconfirmed=(_MLNX_QOS, _OFED_ECN),
 )
-
-
-def _sorted(classes: Value) -> list[object]:
-    return sorted(classes) if isinstance(classes, tuple) else [classes]

@@ -10,22 +10,27 @@ from fabric.host.families.common import (
     CM_SETTINGS,
     DCB_SETTINGS,
     DCBX_OWNER,
-    LINK_SETTINGS,
     PAUSE,
     cm_reads,
     dcb_reads,
+    dcqcn_old,
     dcqcn_reads,
     device,
     holds,
-    link_reads,
     number_read,
 )
-from fabric.host.parse import ethtool, niccli
+from fabric.host.families.link import LINK_SETTINGS, link_reads
+from fabric.host.parse import ethtool, niccli, rdma
 from fabric.host.settings import Driver, NicFacts, Read, Setting, Value
 from fabric.intent.model import DcqcnSetting
 from fabric.plan.model import HostNicPlan
+from fabric.state.host import NicState
 
-__all__ = ("BNXT_RE", "GENERIC", "IRDMA", "RXE")
+__all__ = ("BNXT_RE", "GENERIC", "IRDMA", "RDMA_MTU", "RXE", "rxe_name")
+
+RDMA_MTU: Final = "rdma-mtu"
+_PATH_MTUS: Final = (256, 512, 1024, 2048, 4096)  # InfiniBand Architecture Specification volume 1, table 95
+_KERNEL_HEADERS: Final = 96  # Linux iboe_get_mtu; hosts.md 4.1
 
 _BNXT_CC: Final = "bnxt_re's configfs folder of congestion control is from memory"
 _BNXT_DCBX: Final = "bnxt refuses `dcb` until DCBX of the firmware is off in its NVM options"
@@ -111,6 +116,11 @@ def _agent_steps(_: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     return (Step(Run(argv), disruption=Disruption.LINK, unconfirmed=_IRDMA_FLAG),)
 
 
+def _agent_back(_: HostNicPlan, facts: NicFacts, __: NicState) -> tuple[Step, ...] | None:
+    argv = ("ethtool", "--set-priv-flags", names.netdev(facts.netdev), "fw-lldp-agent", "on")
+    return (Step(Run(argv), disruption=Disruption.LINK, unconfirmed=_IRDMA_FLAG),)
+
+
 def _irdma_values(plan: HostNicPlan) -> Value:
     own = ((names.setting_name(one.name), one.value) for one in plan.dcqcn)
     return (("roce_dcqcn_enable", int(plan.rp_enabled)), *own)
@@ -122,6 +132,16 @@ def _irdma_file(facts: NicFacts, name: str) -> str:
 
 def _irdma_dcqcn(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     values = (("roce_dcqcn_enable", int(plan.rp_enabled)), *((one.name, one.value) for one in plan.dcqcn))
+    return _irdma_writes(values, facts)
+
+
+def _irdma_back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    switch = replace(plan, dcqcn=(DcqcnSetting("roce_dcqcn_enable", 0), *plan.dcqcn))
+    old = dcqcn_old(switch, state)
+    return None if old is None else _irdma_writes(tuple((one.name, one.value) for one in old.dcqcn), facts)
+
+
+def _irdma_writes(values: tuple[tuple[str, int], ...], facts: NicFacts) -> tuple[Step, ...]:
     return tuple(
         Step(Write(_irdma_file(facts, names.setting_name(name)), str(value)), Stage.LINK, unconfirmed=_IRDMA_CC)
         for name, value in values
@@ -144,13 +164,13 @@ IRDMA: Final = Driver(
     "irdma",
     "inbox",
     (
-        Setting("firmware-lldp", lambda _: False, lambda state: state.firmware_lldp, _agent_steps),
+        Setting("firmware-lldp", lambda _: False, lambda state: state.firmware_lldp, _agent_steps, back=_agent_back),
         DCBX_OWNER,
         PAUSE,
         *DCB_SETTINGS,
         *LINK_SETTINGS,
         *CM_SETTINGS,
-        Setting("dcqcn", _irdma_values, lambda state: state.dcqcn, _irdma_dcqcn, holds),
+        Setting("dcqcn", _irdma_values, lambda state: state.dcqcn, _irdma_dcqcn, holds, back=_irdma_back),
     ),
     _irdma_reads,
     check=_check_irdma,
@@ -175,14 +195,53 @@ def _rxe_steps(_: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     )
 
 
+def _rxe_back(_: HostNicPlan, facts: NicFacts, __: NicState) -> tuple[Step, ...] | None:
+    name = rxe_name(facts)
+    return (Step(Run(("rdma", "link", "delete", name), if_exists=f"/sys/class/infiniband/{name}"), Stage.LINK),)
+
+
 def _with_device(setting: Setting) -> Setting:
     """Soft-RoCE's device may not be there yet when the steps are written, so its name is given."""
 
     def steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
-        named = NicFacts(facts.netdev, rxe_name(facts), facts.rdma_port)
-        return setting.steps(plan, named)
+        return setting.steps(plan, _named(facts))
 
-    return Setting(setting.name, setting.wanted, setting.found, steps, setting.agrees)
+    def back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+        return setting.back(plan, _named(facts), state)
+
+    return replace(setting, steps=steps, back=back)
+
+
+def _named(facts: NicFacts) -> NicFacts:
+    return replace(facts, rdma_device=rxe_name(facts))
+
+
+# --- its path MTU ---------------------------------------------------------------------------------------------------
+
+
+def _mtu_wanted(plan: HostNicPlan) -> Value:
+    # the kernel sets 96 B aside (Linux iboe_get_mtu; hosts.md 4.1), so a plan that ignores that gets the next smaller
+    fits = [mtu for mtu in _PATH_MTUS if mtu <= plan.mtu_bytes - _KERNEL_HEADERS]
+    return min(plan.rdma_mtu_bytes, max(fits, default=_PATH_MTUS[0]))
+
+
+def _mtu_met(wanted: Value, found: Value) -> bool:
+    return isinstance(wanted, int) and isinstance(found, int) and found >= wanted
+
+
+def _anew(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    name = rxe_name(facts)
+    gone = Run(("rdma", "link", "delete", name), if_exists=f"/sys/class/infiniband/{name}")
+    return (Step(gone, Stage.LINK, Disruption.LINK), *_rxe_steps(plan, facts))
+
+
+def _rxe_reads(_: HostNicPlan, facts: NicFacts) -> tuple[Read, ...]:
+    reads = (*link_reads(facts), *cm_reads(_named(facts)))
+    return (*reads, Read(_read_mtu, argv=("ibv_devinfo", "-d", device(facts)))) if facts.rdma_device else reads
+
+
+def _read_mtu(text: str, netdev: str) -> NicState:
+    return NicState(netdev, rdma_mtu_bytes=rdma.read_devinfo(text)[0].active_mtu_bytes)
 
 
 def _check_rxe(plan: HostNicPlan) -> None:
@@ -198,10 +257,24 @@ RXE: Final = Driver(
     (
         *LINK_SETTINGS,  # before the device: its path MTU follows the netdev's
         Setting(
-            "rdma-link", lambda _: True, lambda state: state.rdma_device, _rxe_steps, lambda _, found: found is not None
+            "rdma-link",
+            lambda _: True,
+            lambda state: state.rdma_device,
+            _rxe_steps,
+            lambda _, found: found is not None,
+            back=_rxe_back,
+        ),
+        Setting(
+            RDMA_MTU,
+            _mtu_wanted,
+            lambda state: state.rdma_mtu_bytes,
+            _anew,
+            _mtu_met,
+            back=lambda *_: (),
+            repair=True,
         ),
         *(_with_device(one) for one in CM_SETTINGS),
     ),
-    lambda _, facts: (*link_reads(facts), *cm_reads(NicFacts(facts.netdev, rxe_name(facts), facts.rdma_port))),
+    _rxe_reads,
     check=_check_rxe,
 )

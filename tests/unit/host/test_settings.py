@@ -45,6 +45,8 @@ def test_generic_steps_in_order() -> None:
         ),
         "dcb pfc set dev ens1f0np0 prio-pfc all:off 3:on",
         "ip link set dev ens1f0np0 mtu 9000",
+        "ip link set dev ens1f0np0 up",
+        "ip address replace 192.0.2.21/26 dev ens1f0np0",
         "modprobe rdma_cm",
         "RoCE v2 > /sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_mode",
         "modprobe rdma_cm",
@@ -72,6 +74,11 @@ def test_what_was_never_read_is_unknown_and_must_be_set(one: Driver) -> None:
     assert sorted(map(repr, every)) == sorted(map(repr, one.steps(plan, facts)))
 
 
+ADDRESSES = """[{"ifname":"lo","mtu":65536,"flags":["LOOPBACK","UP"],"addr_info":[]},
+{"ifname":"ens1f0np0","mtu":9000,"flags":["BROADCAST","UP","LOWER_UP"],"addr_info":[
+ {"family":"inet","local":"192.0.2.21","prefixlen":26},{"family":"inet6","local":"fe80::1","prefixlen":64}]}]"""
+
+
 def ready(reference: Path) -> RecordedExecutor:
     """Returns a host whose dcb shows the samples and whose other files are as planned."""
     show = reference / "samples/linux/show"
@@ -85,6 +92,7 @@ def ready(reference: Path) -> RecordedExecutor:
             ("dcb", "-j", "buffer", "show", "dev", "ens1f0np0"): said(dcb["buffer"]),
             ("dcb", "-j", "dcbx", "show", "dev", "ens1f0np0"): said('{"host":true,"ieee":true}'),
             ("ethtool", "-a", "ens1f0np0"): said("Pause parameters for ens1f0np0:\nRX:\t\toff\nTX:\t\toff\n"),
+            ("ip", "-j", "address", "show"): said(ADDRESSES),
         },
         files={
             "/sys/class/net/ens1f0np0/mtu": "9000\n",
@@ -111,7 +119,7 @@ def test_host_as_planned_needs_nothing(reference: Path) -> None:
         ({"dscp_to_priority": ((26, 4), (48, 6))}, "dscp-map"),
         ({"ets_percent": (40, 0, 0, 60, 0, 0, 0, 0)}, "ets"),
         ({"prio_tc": (0, 0, 0, 3, 0, 0, 5, 0), "cnp_priority": 3}, "ets"),
-        ({"mtu_bytes": 4200}, "mtu"),
+        ({"addresses": ("192.0.2.21/26", "192.0.2.22/26")}, "addresses"),
         ({"tos": 106}, "default-tos"),
     ],
 )
@@ -199,13 +207,15 @@ def test_second_function_is_port_two_in_firmware() -> None:
 
 def test_rxe_makes_its_device_once_and_sets_no_qos() -> None:
     steps = driver("rxe").steps(nic(family="rxe", netdev="eth0", tos=106), RXE_FACTS)
-    assert lines(steps)[:3] == [
+    assert lines(steps)[:5] == [
         "ip link set dev eth0 mtu 9000",
+        "ip link set dev eth0 up",
+        "ip address replace 192.0.2.21/26 dev eth0",
         "modprobe rdma_rxe",
         "rdma link add rxe_eth0 type rxe netdev eth0",
     ]
     assert "106 > /sys/kernel/config/rdma_cm/rxe_eth0/ports/1/default_roce_tos" in lines(steps)
-    add = steps[2].action
+    add = steps[4].action
     assert isinstance(add, Run)
     assert add.unless_exists == "/sys/class/infiniband/rxe_eth0"
 
@@ -217,7 +227,7 @@ def test_rxe_device_under_another_name_is_taken_over() -> None:
     state = observe(driver("rxe"), nic(family="rxe"), facts, executor).state
     assert state.rdma_device == "rxe0"
     settings = [one.setting for one in differences(driver("rxe"), nic(family="rxe"), state, facts)]
-    assert settings == ["mtu", "roce-mode", "default-tos"]
+    assert settings == ["mtu", "link-up", "addresses", "roce-mode", "default-tos"]
 
 
 def test_link_list_without_the_netdev_means_no_device() -> None:
