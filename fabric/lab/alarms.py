@@ -40,9 +40,10 @@ class Alarm:
 
 
 class Alarms:
-    """The pending alarms of one device."""
+    """The pending alarms of one device. `fired` counts those that went off."""
 
     def __init__(self, clock: Clock) -> None:
+        self.fired = 0
         self._clock = clock
         self._alarms: list[Alarm] = []
         self._lock = threading.Lock()
@@ -69,6 +70,7 @@ class Alarms:
         """Calls, oldest first, every action whose time has come."""
         while (alarm := self._take()) is not None:
             alarm.action()
+            self.fired += 1
 
     def _take(self) -> Alarm | None:
         with self._lock:

@@ -1,13 +1,62 @@
-"""What the SSH side may ask of an emulated device. Text in, text out; knows no socket."""
+"""What the SSH side may ask of an emulated device, and the device of its data plane. Knows no socket."""
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from fabric.lab.alarms import Alarms
 from fabric.lab.faults import FaultBox
+from fabric.state import PortCounters, WatchdogCounters
 
-__all__ = ("Device", "Dialogue", "FileStore", "Reply")
+__all__ = ("DataPlane", "Device", "Dialogue", "FileStore", "Neighbour", "PortReading", "Reply")
+
+
+@dataclass(frozen=True, slots=True)
+class PortReading:
+    """What the data plane counted at one port. UNKNOWN where it did not answer in time.
+
+    Attributes:
+        storms: by watched queue, the packets of its last storm alone.
+        early_bytes: per queue (dropped early, marked); () when not known.
+        is_up: neither shut down nor its cable cut.
+    """
+
+    counters: PortCounters
+    storms: tuple[WatchdogCounters, ...] = ()
+    early_bytes: tuple[tuple[int, int], ...] = ()
+    is_up: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Who is at the other end of a port's cable, as LLDP would tell.
+
+    Attributes:
+        mac: `02:00:5e:00:00:41`, "" when it tells none. is_switch: bridge and router, else a station.
+    """
+
+    system: str
+    port: str
+    mac: str = ""
+    description: str = ""
+    is_switch: bool = False
+
+
+class DataPlane(Protocol):
+    """What forwards for one device. May be asked while the device's lock is held: it never takes that."""
+
+    def settle(self, device: "Device") -> None:
+        """Makes the data plane obey the device's running configuration; callers hold the device's lock."""
+        ...
+
+    def readings(self) -> Mapping[str, PortReading]:
+        """Returns the ports that have a cable."""
+        ...
+
+    def neighbours(self) -> Mapping[str, Neighbour]:
+        """Returns by port who answers there."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +132,13 @@ class FileStore(Protocol):
 
 
 class Device(Protocol):
-    """One emulated device; callers hold `lock` around every call."""
+    """One emulated device; callers hold `lock` around every call.
+
+    Attributes:
+        plane: what forwards for it, None for nothing.
+    """
+
+    plane: DataPlane | None
 
     @property
     def lock(self) -> threading.RLock:
@@ -111,6 +166,10 @@ class Device(Protocol):
 
     def startup(self) -> str:
         """Returns the saved configuration."""
+        ...
+
+    def shut_ports(self) -> frozenset[str]:
+        """Returns the ports that the running configuration shuts down."""
         ...
 
     def is_commit(self, command: str) -> bool:

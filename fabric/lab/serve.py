@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from fabric.clock import Clock
 from fabric.errors import FabricError
 from fabric.lab.alarms import WallClock
-from fabric.lab.device import Device
+from fabric.lab.device import DataPlane, Device
 from fabric.lab.spec import LOOPBACK, DeviceSpec, Fault, FaultKind, NosName
 from fabric.observe import Event, Observer, silent
 
@@ -72,6 +72,12 @@ class Front:
     def connections(self) -> int:
         """Returns how many SSH connections are open."""
         return self._ssh.connections()
+
+    def attach(self, plane: DataPlane) -> None:
+        """Lets a data plane forward for the device: it obeys the running configuration from now on."""
+        with self._device.lock:
+            self._device.plane = plane
+            plane.settle(self._device)
 
     def add_fault(self, fault: Fault) -> None:
         """Arms one more fault."""
@@ -192,11 +198,16 @@ def serve(
 
 
 def _tick(fronts: "Sequence[SshFront]", stopping: threading.Event) -> None:
+    fired: dict[str, int] = {}
     while not stopping.wait(_TICK_S):
         for front in fronts:
-            with front.device.lock:
-                front.device.alarms.run_due()
-                outage_s = front.device.take_outage_s()
+            device = front.device
+            with device.lock:
+                device.alarms.run_due()
+                if device.plane is not None and fired.get(front.name, 0) != device.alarms.fired:
+                    fired[front.name] = device.alarms.fired
+                    device.plane.settle(device)
+                outage_s = device.take_outage_s()
             front.go_down(outage_s)
 
 

@@ -75,7 +75,7 @@ class SshFront:
         self.device = device
         self.port = 0
         self.host_keys = new_host_keys()
-        self._name = name
+        self.name = name
         self._account = (username, password)
         self._observer = observer
         self._transports: list[Transport] = []
@@ -96,7 +96,7 @@ class SshFront:
         listening.settimeout(_POLL_S)
         self.port = listening.getsockname()[1]
         self._socket = listening
-        self._listener = threading.Thread(target=self._accept, args=(listening,), name=f"lab-{self._name}-listen")
+        self._listener = threading.Thread(target=self._accept, args=(listening,), name=f"lab-{self.name}-listen")
         self._listener.start()
 
     def stop(self) -> None:
@@ -156,7 +156,7 @@ class SshFront:
         None when a fault dropped the connection.
         """
         faults = self.device.faults
-        self._observer(Event("lab.command.started", device=self._name))
+        self._observer(Event("lab.command.started", device=self.name))
         if faults.strike(FaultKind.DROP_AT, command):
             self.drop_all()
             return None
@@ -165,6 +165,8 @@ class SshFront:
             self.device.alarms.run_due()
             is_commit = self.device.is_commit(command)
             reply = act()
+            if self.device.plane is not None:
+                self.device.plane.settle(self.device)
             outage_s = self.device.take_outage_s()
         if is_commit and reply.exit_status == 0 and faults.strike(FaultKind.DROP_AFTER_COMMIT, command):
             self.drop_all()
@@ -174,7 +176,7 @@ class SshFront:
     def start_channel(self, channel: Channel, user: str, command: str | None) -> None:
         """Serves a channel in a thread of its own: a shell, or a command when one is given."""
         thread = threading.Thread(
-            target=self._run_channel, args=(channel, user, command), name=f"lab-{self._name}-channel"
+            target=self._run_channel, args=(channel, user, command), name=f"lab-{self.name}-channel"
         )
         with self._lock:
             self._channels = [one for one in self._channels if one.is_alive()]
@@ -229,7 +231,7 @@ class SshFront:
             # with an event, it returns at once and the handshake goes on in the transport's thread
             transport.start_server(event=threading.Event(), server=_Server(self, transport))
         except (SSHException, OSError, EOFError) as error:
-            _log.debug("%s: no session: %s", self._name, error)
+            _log.debug("%s: no session: %s", self.name, error)
             transport.close()
 
 

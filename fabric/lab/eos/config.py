@@ -92,6 +92,15 @@ class Config:
         node = self.root.children.get("hostname")
         return node.line.split()[1] if node else "localhost"
 
+    def acting_on(self, interface: str) -> list[Node]:
+        """Returns what acts on the interface: the lines of its service profile, then its own."""
+        node = self.root.children.get(f"interface {interface}")
+        if node is None:
+            return []
+        named = node.children.get("service-profile")
+        profile = self.root.children.get(f"qos profile {named.line.split()[1]}") if named else None
+        return [*(profile.children.values() if profile else ()), *node.children.values()]
+
     def text(self) -> str:
         """Returns the configuration as `show running-config` prints it, from the first `!` to `end`."""
         lines: list[str] = []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from fabric.clock import Clock
 from fabric.lab.alarms import Alarm, Alarms
-from fabric.lab.device import Reply
+from fabric.lab.device import DataPlane, Reply
 from fabric.lab.eos.cli import EosDialogue
 from fabric.lab.eos.config import Config
 from fabric.lab.eos.refusal import Refusal
@@ -57,6 +57,7 @@ class EosDevice:
         self.alarms = Alarms(clock)
         self.faults = FaultBox(spec.faults)
         self.files = None
+        self.plane: DataPlane | None = None
         self.config = Config(spec.config)
         self.saved = self.config.text()
         self.sessions: dict[str, Session] = {}
@@ -93,6 +94,12 @@ class EosDevice:
         """Returns the comment lines that EOS prints above a configuration."""
         machine = f"! device: {self.name} ({self.model}, EOS-{self.version})"
         return f"! Command: show {what}\n{machine}\n!\n! boot system flash:/EOS.swi\n"
+
+    def shut_ports(self) -> frozenset[str]:
+        """Returns the interfaces that have `shutdown`."""
+        nodes = self.config.root.children.values()
+        shut = (node for node in nodes if node.context == "interface" and "shutdown" in node.children)
+        return frozenset(node.line.split()[1] for node in shut)
 
     def is_commit(self, command: str) -> bool:
         """Returns whether the command makes a change take effect."""

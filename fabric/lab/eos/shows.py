@@ -1,18 +1,17 @@
-"""What the emulated EOS shows. Layouts are those of the samples named; counters are zero without a data plane."""
+"""What the emulated EOS shows. Layouts are those of the samples named."""
 
 import json
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from fabric.lab.eos.config import Config, Node
+from fabric.lab.eos import counters
+from fabric.lab.eos.config import Config
 
 if TYPE_CHECKING:
     from fabric.lab.eos.device import EosDevice, Session
 
 __all__ = ("show",)
-
-_QUEUES: Final = range(8)
 
 
 def show(device: "EosDevice", command: str, *, session: "Session | None", privileged: bool) -> str | None:
@@ -137,33 +136,6 @@ def _ethernets(device: "EosDevice") -> tuple[str, ...]:
     return tuple(name for name in device.config.interfaces() if name.startswith("Ethernet"))
 
 
-def _pfc_counters(device: "EosDevice") -> Mapping[str, object]:
-    """Source: samples/eos/show/priority_flow_control_counters.json."""
-    return {"interfaceCounters": {name: {"rxFrames": 0, "txFrames": 0} for name in _ethernets(device)}}
-
-
-def _pfc_counters_text(device: "EosDevice") -> str:
-    """Layout unconfirmed."""
-    rows = [f"{name:<15} {0:>15} {0:>15}" for name in _ethernets(device)]
-    return "\n".join([f"{'Port':<15} {'RxPfc':>15} {'TxPfc':>15}", *rows, ""])
-
-
-def _ecn_counters(device: "EosDevice") -> Mapping[str, object]:
-    """Source: samples/eos/show/qos_ecn_counters_queue.json; `-` for a queue that is not counted."""
-    table = {}
-    for name in _ethernets(device):
-        counted = _lines_below(device.config, name, "random-detect ecn count")
-        table[name] = {"queueCounters": {str(queue): "0" if queue in counted else "-" for queue in _QUEUES}}
-    return {"intfQueueCounters": table}
-
-
-def _drops(device: "EosDevice") -> Mapping[str, object]:
-    """Source: samples/eos/show/voq_and_egress_queue_drops.json."""
-    zero = {"countersSum": {"droppedPackets": 0}}
-    classes = {f"TC{queue}": {"ingressVoqCounters": zero, "egressQueueCounters": zero} for queue in _QUEUES}
-    return {"interfaces": {name: {"trafficClasses": classes} for name in _ethernets(device)}}
-
-
 def _pfc(device: "EosDevice") -> Mapping[str, object]:
     """Keys unconfirmed; the text form is that of switches.md 1.4."""
     table: dict[str, object] = {}
@@ -190,23 +162,8 @@ def _pfc_text(device: "EosDevice") -> str:
     return "\n".join([*lines, ""])
 
 
-def _lldp_text(device: "EosDevice") -> str:
-    """Source: samples/eos/show/lldp_neighbors_detail.txt, an interface without a neighbour."""
-    return "".join(f"Interface {name} detected 0 LLDP neighbors:\n\n" for name in device.config.interfaces())
-
-
-def _nodes(config: Config, interface: str) -> list[Node]:
-    """Returns what acts on the interface: the lines of its service profile, then its own."""
-    node = config.root.children.get(f"interface {interface}")
-    if node is None:
-        return []
-    named = node.children.get("service-profile")
-    profile = config.root.children.get(f"qos profile {named.line.split()[1]}") if named else None
-    return [*(profile.children.values() if profile else ()), *node.children.values()]
-
-
 def _lines(config: Config, interface: str, pattern: str) -> list[re.Match[str]]:
-    matches = (re.fullmatch(pattern, node.line) for node in _nodes(config, interface))
+    matches = (re.fullmatch(pattern, node.line) for node in config.acting_on(interface))
     return [match for match in matches if match]
 
 
@@ -215,14 +172,6 @@ def _no_drop(config: Config, interface: str) -> tuple[int, ...]:
     for match in _lines(config, interface, r"priority-flow-control priority (\d) (no-drop|drop)"):
         chosen[int(match[1])] = match[2]
     return tuple(sorted(priority for priority, what in chosen.items() if what == "no-drop"))
-
-
-def _lines_below(config: Config, interface: str, line: str) -> frozenset[int]:
-    """Returns the queues of the interface that have the line."""
-    queues = (node for node in _nodes(config, interface) if node.context == "tx-queue")
-    return frozenset(
-        int(node.line.split()[1]) for node in queues if line in {one.line for one in node.children.values()}
-    )
 
 
 _Data = Callable[["EosDevice"], Mapping[str, object]]
@@ -239,8 +188,8 @@ _STATES: Final[Mapping[str, tuple[_Data, _Text]]] = {
         lambda device: "".join(f"{name}\n" for name in device.checkpoints),
     ),
     r"priority-flow-control( status)?": (_pfc, _pfc_text),
-    r"priority-flow-control counters": (_pfc_counters, _pfc_counters_text),
-    r"qos interfaces ecn counters queue": (_ecn_counters, lambda _: None),
-    r"interfaces counters queue drops": (_drops, lambda _: None),
-    r"lldp neighbors detail": (lambda _: {"lldpNeighbors": {}}, _lldp_text),
+    r"priority-flow-control counters": (counters.pfc, counters.pfc_text),
+    r"qos interfaces ecn counters queue": (counters.ecn, lambda _: None),
+    r"interfaces counters queue drops": (counters.drops, lambda _: None),
+    r"lldp neighbors detail": (counters.lldp, counters.lldp_text),
 }

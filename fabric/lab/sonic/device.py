@@ -8,7 +8,7 @@ from typing import Final
 
 from fabric.clock import Clock
 from fabric.lab.alarms import Alarms
-from fabric.lab.device import Reply
+from fabric.lab.device import DataPlane, Reply
 from fabric.lab.faults import FaultBox
 from fabric.lab.sonic import shows
 from fabric.lab.sonic.config_command import STARTUP, config_command
@@ -46,6 +46,7 @@ class SonicDevice:
         self.alarms = Alarms(clock)
         self.faults = FaultBox(spec.faults)
         self.database: Database = read_database(spec.config, where=spec.name)
+        self.plane: DataPlane | None = None
         self.reloads = 0
         self._outage_s = 0.0
         self.files = Files(clock, spec.username)
@@ -109,6 +110,11 @@ class SonicDevice:
     def startup(self) -> str:
         """Returns the saved configuration."""
         return self.files.read(STARTUP).decode()
+
+    def shut_ports(self) -> frozenset[str]:
+        """Returns the ports with admin_status down; without the field a port counts as up (YANG says down)."""
+        rows = self.database.get("PORT", {}).items()
+        return frozenset(name for name, row in rows if row.get("admin_status") == "down")
 
     def is_commit(self, command: str) -> bool:
         """Returns whether the command makes a change take effect; arming a timer does not."""

@@ -1,20 +1,19 @@
-"""What the emulated SONiC shows. Layouts are those of the samples named; counters are zero without a data plane."""
+"""What the emulated SONiC shows. Layouts are those of the samples named."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fabric.lab.device import Reply
+from fabric.lab.sonic import counters
 from fabric.lab.sonic.configdb import write_database
+from fabric.lab.sonic.tables import grid
 from fabric.units import natural_key
 
 if TYPE_CHECKING:
     from fabric.lab.sonic.device import SonicDevice
 
 __all__ = ("show", "version_file")
-
-_PRIORITIES: Final = range(8)
-_QUEUES: Final = range(8)
 
 
 def version_file(device: "SonicDevice") -> str:
@@ -59,63 +58,12 @@ def _version(device: "SonicDevice") -> str:
     )
 
 
-def _ports(device: "SonicDevice") -> tuple[str, ...]:
-    known = set(device.database.get("PORT", {})) | {
-        one for one in device.database.get("PORT_QOS_MAP", {}) if "|" not in one
-    }
-    names = {name for one in known for name in one.split(",") if name.startswith("Ethernet")}
-    return tuple(sorted(names, key=natural_key))
-
-
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a table as the `tabulate` of SONiC's tools prints it: right-aligned numbers under dashes."""
-    columns = zip(*rows, strict=True) if rows else [() for _ in heads]
-    widths = [
-        max([len(head) + 2, *map(len, column)])  # tabulate pads a head by two
-        for head, column in zip(heads, columns, strict=True)
-    ]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (heads, *rows)]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([*lines, ""])
-
-
-def _pfc_counters(device: "SonicDevice") -> str:
-    """Source: samples/sonic/show/pfc_counters_all_zero.txt."""
-    blocks = []
-    for head in ("Port Rx", "Port Tx"):
-        rows = [[port, *("0" for _ in _PRIORITIES)] for port in _ports(device)]
-        blocks.append(_grid([head, *(f"PFC{number}" for number in _PRIORITIES)], rows))
-    return "\n".join([*blocks, ""])
-
-
 def _pfc_priority(device: "SonicDevice") -> str:
     """Source: samples/sonic/show/pfc_priority.txt."""
     table = device.database.get("PORT_QOS_MAP", {})
-    rows = [(port, str(table.get(port, {}).get("pfc_enable", "") or "N/A")) for port in _ports(device)]
+    rows = [(port, str(table.get(port, {}).get("pfc_enable", "") or "N/A")) for port in counters.port_names(device)]
     lines = [f"{port:<11}  {priorities}" for port, priorities in [("Interface", "Lossless priorities"), *rows]]
     return "\n".join([lines[0], f"{'-' * 11}  {'-' * 21}", *lines[1:], "", ""])
-
-
-def _pg_drops(device: "SonicDevice") -> str:
-    """Source: samples/sonic/show/pg_drop_counters.txt."""
-    rows = [[port, *("0" for _ in _PRIORITIES)] for port in _ports(device)]
-    return "Ingress PG dropped packets:\n" + _grid(["Port", *(f"PG{number}" for number in _PRIORITIES)], rows)
-
-
-def _queue_counters(device: "SonicDevice") -> str:
-    """Source: samples/sonic/show/queue_counters_port.txt."""
-    heads = ["Port", "TxQ", "Counter/pkts", "Counter/bytes", "Drop/pkts", "Drop/bytes"]
-    blocks = [_grid(heads, [[port, f"UC{queue}", "0", "0", "0", "0"] for queue in _QUEUES]) for port in _ports(device)]
-    return "\n".join([*blocks, ""])
-
-
-def _wred_counters(device: "SonicDevice") -> str:
-    """Source: samples/sonic/show/wred_ecn_counters_port.txt; N/A as long as the counter poll is off, its default."""
-    heads = ["Port", "TxQ", "WredDrp/pkts", "WredDrp/bytes", "EcnMarked/pkts", "EcnMarked/bytes"]
-    group = device.database.get("FLEX_COUNTER_TABLE", {}).get("WRED_ECN_QUEUE", {})
-    value = "0" if group.get("FLEX_COUNTER_STATUS") == "enable" else "N/A"
-    blocks = [_grid(heads, [[port, f"UC{queue}", *[value] * 4] for queue in _QUEUES]) for port in _ports(device)]
-    return "\n".join([*blocks, ""])
 
 
 def _pfcwd_config(device: "SonicDevice") -> str:
@@ -128,48 +76,32 @@ def _pfcwd_config(device: "SonicDevice") -> str:
         rows.append([port, *(str(row.get(name, "N/A")) for name in names), str(row.get("pfc_stat_history", "disable"))])
     polling = table.get("GLOBAL", {}).get("POLL_INTERVAL")
     first = f"Changed polling interval to {polling}ms\n" if polling is not None else ""
-    return first + _grid(["PORT", "ACTION", "DETECTION TIME", "RESTORATION TIME", "HISTORY"], rows)
+    return first + grid(["PORT", "ACTION", "DETECTION TIME", "RESTORATION TIME", "HISTORY"], rows)
 
 
-def _pfcwd_stats(device: "SonicDevice") -> str:
-    """Source: samples/sonic/show/pfcwd_stats_storm.txt."""
-    heads = [
-        "QUEUE",
-        "STATUS",
-        "STORM DETECTED/RESTORED",
-        "TX OK/DROP",
-        "RX OK/DROP",
-        "TX LAST OK/DROP",
-        "RX LAST OK/DROP",
+def _lldp(device: "SonicDevice") -> str:
+    """Source: samples/sonic/show/lldp_table_two_neighbours.txt."""
+    heads = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
+    found = {} if device.plane is None else device.plane.neighbours()
+    rows = [
+        (port, one.system, one.port, "BR" if one.is_switch else "O", one.description)
+        for port, one in sorted(found.items(), key=lambda pair: natural_key(pair[0]))
     ]
-    table = device.database.get("PORT_QOS_MAP", {})
-    rows = []
-    for port in _ports(device):
-        if port in device.database.get("PFC_WD", {}):
-            queues = str(table.get(port, {}).get("pfcwd_sw_enable", "")).split(",")
-            rows += [[f"{port}:{queue}", "operational", *["0/0"] * 5] for queue in queues if queue]
-    return _grid(heads, rows)
-
-
-def _lldp(_device: "SonicDevice") -> str:
-    """Source: samples/sonic/show/lldp_table_two_neighbours.txt, without neighbours."""
     return (
-        "Capability codes: (R) Router, (B) Bridge, (O) Other\n"
-        "LocalPort    RemoteDevice    RemotePortID    Capability    RemotePortDescr\n"
-        "-----------  --------------  --------------  ------------  -----------------\n"
-        "--------------------------------------------------\nTotal entries displayed:  0\n"
+        f"Capability codes: (R) Router, (B) Bridge, (O) Other\n{grid(heads, rows, left=True)}"
+        f"{'-' * 50}\nTotal entries displayed:  {len(rows)}\n"
     )
 
 
 _SHOWS: Final[Mapping[str, Callable[["SonicDevice"], str]]] = {
     "runningconfiguration all": lambda device: write_database(device.database),
     "version": _version,
-    "pfc counters": _pfc_counters,
+    "pfc counters": counters.pfc,
     "pfc priority": _pfc_priority,
-    "priority-group drop counters": _pg_drops,
-    "queue counters": _queue_counters,
-    "queue wredcounters": _wred_counters,
+    "priority-group drop counters": counters.pg_drops,
+    "queue counters": counters.queues,
+    "queue wredcounters": counters.wred,
     "pfcwd config": _pfcwd_config,
-    "pfcwd stats": _pfcwd_stats,
+    "pfcwd stats": counters.watchdog,
     "lldp table": _lldp,
 }

@@ -194,6 +194,11 @@ class SwitchCore:
         """Returns for each watched queue what the packets of its last storm, or the one that goes on, came to."""
         return self._states[self._index[port]].storms()
 
+    def early_bytes(self, port: str) -> tuple[tuple[int, int], ...]:
+        """Returns per queue the bytes (dropped early, marked)."""
+        state = self._states[self._index[port]]
+        return tuple(zip(state.early_dropped_bytes, state.marked_bytes, strict=True))
+
     def is_enabled(self, port: str) -> bool:
         """Returns whether the port is not shut down."""
         return self._states[self._index[port]].enabled
@@ -307,7 +312,7 @@ class SwitchCore:
         depth = state.transmitter.depth_bytes[queue]
         curve = plan.curves[queue]
         if curve is not None and curve.kind is AqmKind.DROP and curve.selects(depth, self._draw):
-            state.early_dropped[queue] += 1
+            state.count_early(queue, size)
             return DropReason.EARLY
         tail = plan.tail_drops[queue]
         may_drop = not lossless if tail is None else tail
@@ -361,7 +366,7 @@ class SwitchCore:
         ):
             marked = with_mark(frame, headers)
             if marked is not None:
-                state.marked[queue] += 1
+                state.count_mark(queue, packet.size_bytes)
                 frame = marked
         dscp = plan.rewrite[packet.traffic_class]
         if dscp is None or headers.dscp in {None, dscp}:

@@ -51,7 +51,9 @@ class PortState:
         self.dropped_packets = [0] * QUEUES
         self.dropped_bytes = [0] * QUEUES
         self.early_dropped = [0] * QUEUES
+        self.early_dropped_bytes = [0] * QUEUES
         self.marked = [0] * QUEUES
+        self.marked_bytes = [0] * QUEUES
         self.dscp_rx = [0] * DSCP_COUNT
 
     def configure(self, plan: PortPlan) -> None:
@@ -93,6 +95,16 @@ class PortState:
         """Counts a tail drop."""
         self.dropped_packets[queue] += 1
         self.dropped_bytes[queue] += size_bytes
+
+    def count_early(self, queue: int, size_bytes: int) -> None:
+        """Counts an early drop."""
+        self.early_dropped[queue] += 1
+        self.early_dropped_bytes[queue] += size_bytes
+
+    def count_mark(self, queue: int, size_bytes: int) -> None:
+        """Counts a frame that left with CE set here."""
+        self.marked[queue] += 1
+        self.marked_bytes[queue] += size_bytes
 
     def storms(self) -> tuple[WatchdogCounters, ...]:
         """Returns what each watchdog counted since its last storm began."""

@@ -139,6 +139,10 @@ class Wiring:
         """Returns the socket that QEMU connects to: `-netdev stream,server=off,addr.type=unix,addr.path=…`."""
         return self._guests[endpoint].path
 
+    def ports(self, switch: str) -> tuple[str, ...]:
+        """Returns the ports of a switch."""
+        return self._switches[switch].core.ports
+
     def run(self) -> None:
         """Forwards until `stop`; then closes and removes the sockets."""
         try:
