@@ -65,10 +65,17 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write text into a file of the kernel that exists already."""
+    """Write text into a file of the kernel that exists already.
+
+    The kernel refuses some values that stand there already; that is no failure.
+
+    Attributes:
+        optional: that the file is not there is no failure.
+    """
 
     path: str
     text: str
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +118,18 @@ class RemoveLink:
 
 @dataclass(frozen=True, slots=True)
 class ControllerAttribute:
-    """Write an attribute of each NVMe controller that connects so. The kernel numbers them, so they are looked up."""
+    """Write an attribute of each NVMe controller that connects so. The kernel numbers them, so they are looked up.
+
+    Attributes:
+        optional: that no controller connects so is no failure.
+    """
 
     nqn: str
     traddr: str
     name: str
     text: str
     host_traddr: str = ""
+    optional: bool = False
 
 
 Action: TypeAlias = Run | Write | PutFile | MakeFolder | RemoveFolder | Link | RemoveLink | ControllerAttribute

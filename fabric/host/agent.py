@@ -46,7 +46,7 @@ def _perform(action: Dict[str, Any], nvme: Path) -> None:  # noqa: UP006
     if kind == "run":
         _run(action)
     elif kind == "write":
-        _write(Path(action["path"]), action["text"])
+        _attribute(Path(action["path"]), action["text"], bool(action.get("optional")))
     elif kind == "make-folder":
         Path(action["path"]).mkdir(exist_ok=True)
     elif kind == "remove-folder":
@@ -75,6 +75,25 @@ def _run(action: Dict[str, Any]) -> None:  # noqa: UP006
         raise RuntimeError(f"exit {done.returncode}: {(done.stderr or done.stdout).strip()[:300]}")
 
 
+def _attribute(path: Path, text: str, optional: bool) -> None:
+    try:
+        _write(path, text)
+    except FileNotFoundError:
+        if not optional:
+            raise
+    except OSError:
+        # a namespace in use refuses even the device that it has
+        if _text(path) != text.strip():
+            raise
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
 def _write(path: Path, text: str) -> None:
     # one write call, no creation: kernel attributes take a value whole, and a missing one must not become a file
     handle = os.open(path, os.O_WRONLY)
@@ -86,7 +105,7 @@ def _write(path: Path, text: str) -> None:
 
 def _controllers(action: Dict[str, Any], nvme: Path) -> None:  # noqa: UP006
     found = [one for one in sorted(nvme.iterdir()) if _is_meant(one, action)] if nvme.is_dir() else []
-    if not found:
+    if not found and not action.get("optional"):
         raise RuntimeError("no controller connects so")
     for one in found:
         _write(one / action["name"], action["text"])

@@ -188,8 +188,8 @@ def perform(executor: Executor, action: Action, *, host: str) -> None:
     match action:
         case Run():
             _run(executor, action, host)
-        case Write(path, text):
-            _require(executor.write(path, text), f"write {text!r} to {path}", host)
+        case Write():
+            _write(executor, action, host)
         case PutFile():
             _put(executor, action, host)
         case ControllerAttribute():
@@ -207,6 +207,17 @@ def _run(executor: Executor, action: Run, host: str) -> None:
     done = executor.run(action.argv)
     if not action.accepted_words or action.accepted_words not in done.stdout + done.stderr:
         _require(done, " ".join(action.argv), host, accepted=action.accepted)
+
+
+def _write(executor: Executor, action: Write, host: str) -> None:
+    done = executor.write(action.path, action.text)
+    if done.ok:
+        return
+    if action.optional and not _is(executor, "-e", action.path):
+        return
+    # a namespace in use refuses even the device that it has
+    if (executor.read(action.path) or "").strip() != action.text.strip():
+        _require(done, f"write {action.text!r} to {action.path}", host)
 
 
 def _is(executor: Executor, kind: str, path: str) -> bool:
@@ -245,7 +256,7 @@ def _require(done: ExecResult, doing: str, host: str, *, accepted: tuple[int, ..
 
 def _write_controllers(executor: Executor, action: ControllerAttribute, host: str) -> None:
     found = [name for name in list_folder(executor, _NVME) or () if _is_meant(executor, name, action)]
-    if not found:
+    if not found and not action.optional:
         raise HostError("no NVMe controller connects so", where=host, expected=f"{action.nqn} at {action.traddr}")
     for name in found:
         path = f"{_NVME}/{name}/{action.name}"

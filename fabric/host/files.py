@@ -1,13 +1,15 @@
 """Files of ours on a host: which must change, and how they are brought back. Knows not what stands in them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fabric.errors import HostError
 from fabric.host.actions import Action, PutFile, RemoveLink
+from fabric.host.batch import Question, ask
 from fabric.host.executor import Executor
+from fabric.remote.ssh import ExecResult
 
-__all__ = ("FileChange", "changed_files", "restoring")
+__all__ = ("FileChange", "changed_files", "restoring", "standing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +39,35 @@ def changed_files(files: Iterable[PutFile], executor: Executor) -> tuple[FileCha
         HostError: a file is there and cannot be read: it must not be replaced unseen.
     """
     wanted = {one.path: one for one in files}
-    changes = (_change(one, executor) for one in wanted.values())
+    changes = (_change(wanted[path], found) for path, found in standing(tuple(wanted), executor).items())
     return tuple(one for one in changes if one is not None)
 
 
-def _change(wanted: PutFile, executor: Executor) -> FileChange | None:
-    shown = executor.run(["stat", "-L", "-c", "%a", "--", wanted.path])
+def standing(paths: Sequence[str], executor: Executor) -> dict[str, PutFile | None]:
+    """Returns path → the file that stands there, None for no file; in one round trip.
+
+    Raises:
+        HostError: a file is there and cannot be read, or the host cannot be reached.
+    """
+    questions: list[Question] = []
+    for path in paths:
+        questions += [("stat", "-L", "-c", "%a", "--", path), path]
+    answers = ask(executor, questions)
+    return {path: _standing(path, *own) for path, *own in zip(paths, answers[::2], answers[1::2], strict=True)}
+
+
+def _standing(path: str, shown: ExecResult, text: ExecResult) -> PutFile | None:
     if not shown.ok:
+        return None
+    if not text.ok:
+        raise HostError("a file is there and cannot be read", where=path, remedy="Read it as root: set become.")
+    return PutFile(path, text.stdout, int(shown.stdout.strip(), 8))
+
+
+def _change(wanted: PutFile, found: PutFile | None) -> FileChange | None:
+    if found is None:
         return FileChange(wanted)
-    text, mode = executor.read(wanted.path), int(shown.stdout.strip(), 8)
-    if text is None:
-        raise HostError("a file is there and cannot be read", where=wanted.path, remedy="Read it as root: set become.")
-    return None if (text, mode) == (wanted.text, wanted.mode) else FileChange(wanted, text, mode)
+    return None if found == wanted else FileChange(wanted, found.text, found.mode)
 
 
 def restoring(changes: Iterable[FileChange]) -> tuple[Action, ...]:

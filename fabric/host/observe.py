@@ -4,23 +4,33 @@ What cannot be read is UNKNOWN. sysfs is the truth for NVMe controllers; nvme-cl
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from fabric.errors import HostError
 from fabric.host import names
+from fabric.host.batch import Question, ask
 from fabric.host.executor import Executor, list_folder
 from fabric.host.families.catalog import driver
 from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH
 from fabric.host.nvme.target import read_target
-from fabric.host.parse import lldp, nvme, rdma
-from fabric.host.settings import NicFacts, NicReading, observe
+from fabric.host.parse import ip, lldp, nvme, rdma
+from fabric.host.settings import NicFacts, NicReading, question, reading
 from fabric.plan.model import HostNicPlan, HostPlan
 from fabric.qos import UNKNOWN, Known
-from fabric.state.host import GidEntry, HostState, NvmePath, NvmeSubsystem
+from fabric.remote.ssh import ExecResult
+from fabric.state.host import GidEntry, HostState, NvmePath, NvmeSubsystem, RdmaPort
 
-__all__ = ("HostReading", "discover", "observe_host", "read_controllers", "read_gid_files")
+__all__ = (
+    "HostReading",
+    "discover",
+    "discover_all",
+    "observe_host",
+    "observe_nics",
+    "read_controllers",
+    "read_gid_files",
+)
 
 _NVME: Final = "/sys/class/nvme"
 _ATTRIBUTES: Final = (
@@ -49,18 +59,47 @@ def discover(netdev: str, executor: Executor) -> NicFacts:
     Raises:
         HostError: the netdev's name is none, or the host cannot be reached.
     """
-    base = f"/sys/class/net/{names.netdev(netdev)}"
-    links = executor.run(["rdma", "-j", "link", "show"])
+    return discover_all((netdev,), executor)[0]
+
+
+def discover_all(netdevs: Sequence[str], executor: Executor) -> tuple[NicFacts, ...]:
+    """Returns the same of several NICs, in one round trip.
+
+    Raises:
+        HostError: a netdev's name is none, or the host cannot be reached.
+    """
+    bases = [f"/sys/class/net/{names.netdev(netdev)}" for netdev in netdevs]
+    questions: list[Question] = [("rdma", "-j", "link", "show"), ("ip", "-j", "address", "show")]
+    for base in bases:
+        questions += [("readlink", "-f", f"{base}/device"), ("test", "-d", f"{base}/ecn")]
+    links, addresses, *own = ask(executor, questions)
     ports = rdma.read_links(links.stdout) if links.ok and links.stdout.strip() else ()
+    return tuple(
+        _facts(netdev, ports, addresses, pci=device.stdout.strip().rpartition("/")[2], has_ecn=ecn.ok)
+        for netdev, device, ecn in zip(netdevs, own[::2], own[1::2], strict=True)
+    )
+
+
+def _facts(netdev: str, ports: Sequence[RdmaPort], addresses: ExecResult, *, pci: str, has_ecn: bool) -> NicFacts:
     own = next((port for port in ports if port.netdev == netdev), None)
-    pci = executor.run(["readlink", "-f", f"{base}/device"]).stdout.strip().rpartition("/")[2]
     return NicFacts(
         netdev,
         rdma_device=own.device if own else "",
         rdma_port=own.port if own else 1,
         pci=pci if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", pci) else "",
-        flavour="ofed" if executor.run(["test", "-d", f"{base}/ecn"]).ok else "inbox",
+        flavour="ofed" if has_ecn else "inbox",
+        parent=_parent(netdev, addresses),
     )
+
+
+def _parent(netdev: str, addresses: ExecResult) -> str:
+    if not addresses.ok or not addresses.stdout.strip():
+        return ""
+    try:
+        below = ip.read_address(addresses.stdout, netdev).parent
+    except HostError:
+        return ""
+    return "" if below is UNKNOWN or below is None else below
 
 
 def observe_host(plan: HostPlan, executor: Executor) -> HostReading:
@@ -69,8 +108,8 @@ def observe_host(plan: HostPlan, executor: Executor) -> HostReading:
     Raises:
         HostError: the host cannot be reached, or a NIC family is unknown.
     """
-    facts = tuple(discover(nic.netdev, executor) for nic in plan.nics)
-    readings = tuple(_nic(nic, fact, executor) for nic, fact in zip(plan.nics, facts, strict=True))
+    facts = discover_all([nic.netdev for nic in plan.nics], executor) if plan.nics else ()
+    readings = observe_nics(plan.nics, facts, executor)
     unread = [line for reading in readings for line in reading.unread]
     unconfirmed = [tool for reading in readings for tool in reading.unconfirmed]
     unconfirmed += [
@@ -92,8 +131,19 @@ def observe_host(plan: HostPlan, executor: Executor) -> HostReading:
     return HostReading(state, facts, tuple(unread))
 
 
-def _nic(plan: HostNicPlan, facts: NicFacts, executor: Executor) -> NicReading:
-    return observe(driver(plan.family, facts.flavour), plan, facts, executor)
+def observe_nics(nics: Sequence[HostNicPlan], facts: Sequence[NicFacts], executor: Executor) -> tuple[NicReading, ...]:
+    """Returns the states of the NICs, in one round trip; what cannot be read is UNKNOWN and named in `unread`.
+
+    Raises:
+        HostError: the host cannot be reached, or a NIC family is unknown.
+    """
+    reads = [driver(nic.family, own.flavour).reads(nic, own) for nic, own in zip(nics, facts, strict=True)]
+    distinct = tuple(dict.fromkeys(question(read) for own in reads for read in own))
+    answers = dict(zip(distinct, ask(executor, distinct), strict=True))
+    return tuple(
+        reading(own, fact.netdev, [answers[question(read)] for read in own])
+        for own, fact in zip(reads, facts, strict=True)
+    )
 
 
 def _read(executor: Executor, argv: list[str], parse: Callable[[str], T], unread: list[str]) -> Known[T]:
