@@ -29,7 +29,7 @@ PATH_MTU: Final = Rule("rdma-mtu-below-planned")
 GID: Final = Rule("gid-missing-for-address")
 AGENTS: Final = Rule("dcbx-two-agents", WARNING)
 _NO_SAMPLE: Final = frozenset({"irdma", "generic"})  # families of which no sample shows a QoS setting; SOURCES.md
-_OWN_RULES: Final = frozenset({"rdma-link"})  # judged for every family, not as a setting
+_OWN_RULES: Final = frozenset({"rdma-link", "rdma-mtu"})  # judged for every family, not as settings
 
 
 def nic_findings(plan: HostNicPlan, role: str, report: HostReport) -> Iterator[Finding]:
@@ -141,7 +141,7 @@ def _path_mtu(
 ) -> Finding:
     wanted = plan.rdma_mtu_bytes
     expected = f"an active MTU of {wanted}"
-    read = UNKNOWN if port is None else port.active_mtu_bytes
+    read = state.rdma_mtu_bytes if port is None or port.active_mtu_bytes is UNKNOWN else port.active_mtu_bytes
     at_most = UNKNOWN if state.mtu_bytes is UNKNOWN else rdma_mtu_bytes(state.mtu_bytes, ipv6=False)
     remedy = f"raise the MTU of {plan.netdev} to {max(plan.mtu_bytes, wanted + KERNEL_HEADERS_BYTES)} or more"
     if read is UNKNOWN:

@@ -181,6 +181,21 @@ SETTINGS: Final[Mapping[str, SettingRule]] = {
         "set the MTU of the netdev to {}: the RDMA path MTU follows it",
         words=("/mtu",),
     ),
+    "link-up": SettingRule(
+        Rule("host-link-down"),
+        ("link_up",),
+        "the netdev is set",
+        "set it up (ip link set dev NETDEV up)",
+        show=lambda value: "up" if value is True else "down",
+        words=("ip -j address", "ip -j link"),
+    ),
+    "addresses": SettingRule(
+        Rule("host-address-missing"),
+        ("addresses",),
+        "addresses:",
+        "give NETDEV {}: the GID is made from it",
+        words=("ip -j address",),
+    ),
     "roce-mode": SettingRule(
         Rule("host-roce-mode"),
         ("default_mode",),
