@@ -10,6 +10,8 @@ from pathlib import Path
 
 from fabric.clock import Clock
 from fabric.observe import Observer, silent
+from fabric.remote.ansible import run_playbook
+from fabric.workflow.playing import PlaybookRunner
 
 __all__ = ("Environment", "SystemClock", "default_state_dir")
 
@@ -46,8 +48,10 @@ class Environment:
     Attributes:
         observer: hears of progress, perhaps from several threads.
         state_dir: locks, journals and full configurations; made 0700 when first used.
+        runner: runs the playbooks that work on hosts.
     """
 
     clock: Clock = field(default_factory=SystemClock)
     observer: Observer = silent
     state_dir: Path = field(default_factory=default_state_dir)
+    runner: PlaybookRunner = run_playbook

@@ -38,7 +38,7 @@ Order of a run: targets' nic, targets' target, hosts' nic, hosts' connect; back 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +59,9 @@ __all__ = (
     "changes_of",
     "expect",
     "failed_result",
+    "hold_previews",
     "hosts_of",
+    "intents_of",
     "load_change",
     "load_intent",
     "load_intents",
@@ -73,6 +75,7 @@ __all__ = (
     "reports_of",
     "results_of",
     "task_result",
+    "write_intents",
 )
 
 LINUX: Final = "linux"
@@ -106,22 +109,35 @@ class _Back:
 
 def managed_plans(fabric: Fabric, plan: FabricPlan, selected: Sequence[str]) -> tuple[HostPlan, ...]:
     """Returns the plans of the hosts and targets that may be contacted: managed, and left by the limit."""
-    foreign = {one.name for one in (*fabric.hosts, *fabric.targets) if not one.managed}
+    foreign = {one.name for one in fabric.hosts if not one.managed}
+    foreign |= {one.name for one in fabric.targets if not one.managed}
     chosen = frozenset(selected)
     return tuple(one for one in plan.hosts if one.host in chosen and one.host not in foreign)
+
+
+def intents_of(loaded: Loaded, plan: FabricPlan) -> tuple[HostIntent, ...]:
+    """Returns what each managed, selected host and target shall be.
+
+    Raises:
+        PlanError: a host connects to what no target publishes, or cannot reach it.
+    """
+    return tuple(host_intent(loaded.fabric, one) for one in managed_plans(loaded.fabric, plan, loaded.selected))
 
 
 def make_intents(run: Path, loaded: Loaded, plan: FabricPlan) -> tuple[str, ...]:
     """Writes what each managed, selected host and target shall be; returns their names.
 
     Raises:
-        PlanError: a host connects to what no target publishes, or cannot reach it.
+        PlanError: as `intents_of`.
         EnvironmentMissingError: the folder cannot be written.
     """
-    chosen = managed_plans(loaded.fabric, plan, loaded.selected)
-    intents = HostIntents(tuple(host_intent(loaded.fabric, one) for one in chosen))
-    write_document(_place(run, "intents"), intents)
-    return tuple(one.host for one in intents.intents)
+    return write_intents(run, intents_of(loaded, plan))
+
+
+def write_intents(run: Path, intents: Sequence[HostIntent]) -> tuple[str, ...]:
+    """Writes what each host of the run shall be; returns their names."""
+    write_document(_place(run, "intents"), HostIntents(tuple(intents)))
+    return tuple(one.host for one in intents)
 
 
 def load_intents(run: Path) -> tuple[HostIntent, ...]:
@@ -163,7 +179,7 @@ def record_change(run: Path, change: PartChange, *, disruptive: bool) -> None:
         HostError: it interrupts traffic and that was not allowed, or this run has changed this part already.
         EnvironmentMissingError: the folder cannot be written: nothing may be performed.
     """
-    _hold_to_review(run, change)
+    _hold_to_review(run, change.host, change.part, change.diff)
     if change.disruptive and not disruptive:
         raise HostError(
             f"this interrupts traffic: {'; '.join(change.disruptive)}",
@@ -280,16 +296,30 @@ def task_result(result: DeviceResult) -> dict[str, object]:
     }
 
 
-def _hold_to_review(run: Path, change: PartChange) -> None:
+def hold_previews(run: Path) -> None:
+    """Makes what a check mode found REFUSED where a saved plan is applied and has another change: a dry run tells."""
+    for (host, part), result in results_of(run).items():
+        try:
+            _hold_to_review(run, host, part, result.diff)
+        except DriftError as error:
+            if result.outcome is Outcome.UNCHANGED and result.changes:
+                told = replace(result, outcome=Outcome.REFUSED, error=_said(error), remedy=error.remedy)
+                record_result(run, part, told)
+
+
+def _hold_to_review(run: Path, host: str, part: Part, diff: str) -> None:
     place = _place(run, "expected", make=False)
     if not place.exists():
         return
-    reviewed = read_document(place, _Expected).diffs.get(change.host, {}).get(change.part.value)
-    if reviewed is None or change.diff != reviewed:
+    reviewed = read_document(place, _Expected).diffs.get(host, {}).get(part.value)
+    if reviewed is None:
+        what = f"the saved plan has no change for the {part.value} part: it could not be made then"
+        raise DriftError(what, where=host, remedy="Make a new plan.")
+    if diff != reviewed:
         raise DriftError(
-            f"the {change.part.value} part of the host now needs other changes than the saved plan has",
-            where=change.host,
-            found=_first_other(change.diff, reviewed or ""),
+            f"the {part.value} part of the host now needs other changes than the saved plan has",
+            where=host,
+            found=_first_other(diff, reviewed),
             remedy="Make a new plan.",
         )
 

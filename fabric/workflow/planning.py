@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from fabric._version import __version__
 from fabric.errors import FabricError, PlanError
+from fabric.host.change import HostIntent
 from fabric.intent import Loaded, load
 from fabric.nos import catalog
 from fabric.observe import Event
@@ -14,6 +15,8 @@ from fabric.push import fetch_all
 from fabric.state import Finding
 from fabric.workflow.design import DeviceChange, design
 from fabric.workflow.environment import Environment
+from fabric.workflow.hostoutcomes import PartPreview
+from fabric.workflow.hosts import intents_of, managed_plans
 from fabric.workflow.request import Request
 from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
@@ -51,6 +54,8 @@ class PlanDocument:
         devices: the changes, one a switch that could be read.
         unread: (device, why) of the switches that could not.
         findings: compliance of what the changes will make of the devices, or of the plan where a device was not read.
+        hosts: what a check mode said of each part of each host; None when hosts were not asked for. Their changes are
+            designed anew when the plan is applied, and one that comes out otherwise is refused.
     """
 
     tool_version: str
@@ -61,6 +66,7 @@ class PlanDocument:
     devices: tuple[DeviceChange, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     findings: tuple[Finding, ...] = ()
+    hosts: tuple[PartPreview, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +76,14 @@ class Planned:
     Attributes:
         texts: running configuration by device, of the devices that were read.
         errors: why a device could not be read, by device.
+        intents: of the hosts and targets that may be contacted; () when hosts were not asked for.
     """
 
     document: PlanDocument
     loaded: Loaded
     texts: Mapping[str, str] = field(repr=False, default_factory=dict)
     errors: Mapping[str, FabricError] = field(default_factory=dict)
+    intents: tuple[HostIntent, ...] = ()
 
 
 def load_intent(request: Request, environment: Environment, watch: Stopwatch) -> Loaded:
@@ -98,12 +106,15 @@ def load_intent(request: Request, environment: Environment, watch: Stopwatch) ->
 def plan_of(loaded: Loaded, request: Request) -> FabricPlan:
     """Returns the numbers for each device; `--adopt` counts as if the inventory said so.
 
+    There may be no switch in it when hosts are asked for and there is one.
+
     Raises:
         PlanError, UnsupportedFeatureError: the intent cannot be met.
     """
     plan = make_plan(loaded.fabric, capabilities_of).only(loaded.selected)
-    if not plan.switches:
-        raise PlanError("no switch is left to plan for", remedy="Check the inventory and --limit.")
+    if not plan.switches and not (request.hosts and managed_plans(loaded.fabric, plan, loaded.selected)):
+        what = "no switch and no managed host" if request.hosts else "no switch"
+        raise PlanError(f"{what} is left to plan for", remedy="Check the inventory and --limit.")
     return plan.adopted() if request.adopt else plan
 
 
@@ -162,6 +173,7 @@ def make(request: Request, environment: Environment, watch: Stopwatch) -> Planne
     loaded = load_intent(request, environment, watch)
     with watch.stage("plan"):
         plan = plan_of(loaded, request)
+        intents = intents_of(loaded, plan) if request.hosts else ()
     texts, unread = read_devices(loaded, plan, request, environment, watch)
     with watch.stage("changes"):
         devices, undesigned = prepare(plan, texts, install=request.install)
@@ -179,7 +191,7 @@ def make(request: Request, environment: Environment, watch: Stopwatch) -> Planne
         unread=tuple((device, str(error)) for device, error in errors.items()),
         findings=findings,
     )
-    return Planned(document, loaded, texts, errors)
+    return Planned(document, loaded, texts, errors, intents)
 
 
 def resume(saved: PlanDocument, request: Request, environment: Environment, watch: Stopwatch) -> Planned:
@@ -201,8 +213,9 @@ def resume(saved: PlanDocument, request: Request, environment: Environment, watc
             remedy="Name the inventory that it was made from, or make a new plan.",
         )
     plan = saved.plan.only(loaded.selected)
-    if not plan.switches:
-        raise PlanError("the saved plan has no switch of this inventory", remedy="Check the inventory and --limit.")
+    intents = intents_of(loaded, plan) if request.hosts and saved.hosts is not None else ()
+    if not plan.switches and not intents:
+        raise PlanError("the saved plan has no device of this inventory", remedy="Check the inventory and --limit.")
     if request.adopt and not all(one.adopt for one in plan.switches):
         raise FabricError(
             "a saved plan is applied as it was reviewed: it cannot adopt device-wide settings now",
@@ -218,7 +231,7 @@ def resume(saved: PlanDocument, request: Request, environment: Environment, watc
         if device in chosen
     }
     devices = tuple(one for one in saved.devices if one.device in texts and one.device in chosen)
-    return Planned(replace(saved, plan=plan, devices=devices), loaded, texts, {**gone, **unread})
+    return Planned(replace(saved, plan=plan, devices=devices), loaded, texts, {**gone, **unread}, intents)
 
 
 def switch_plan(plan: FabricPlan, device: str) -> SwitchPlan:

@@ -19,16 +19,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from fabric.errors import HostError
+from fabric.errors import FabricError, HostError
 from fabric.host.change import Part
-from fabric.observe import Event, Observer
+from fabric.observe import Observer
 from fabric.remote.ansible import PlaybookRun, VaultOptions
 from fabric.resources import data_path
 from fabric.serial import Json
 from fabric.state import DeviceResult, Outcome
-from fabric.workflow.hosts import LINUX, failed_result, record_result, results_of
+from fabric.workflow.hosts import (
+    LINUX,
+    changes_of,
+    failed_result,
+    load_change,
+    part_result,
+    record_result,
+    results_of,
+)
 
 __all__ = ("BACK", "CONNECT", "DISCONNECT", "FORWARD", "HOSTS", "STATUS", "TARGETS", "Play", "PlaybookRunner", "Stage")
+
+_WELL: Final = frozenset({Outcome.UNCHANGED, Outcome.COMMITTED})
+_STOPPED: Final = "canceled"  # ansible-runner's word after Ctrl-C
 
 
 class PlaybookRunner(Protocol):
@@ -96,31 +107,40 @@ class Play:
     disruptive: bool = False
 
     def __call__(self, stage: Stage, hosts: Sequence[str]) -> dict[str, str]:
-        """Runs the playbook of `stage` on `hosts`; returns why a host failed, by host, as far as Ansible said it.
+        """Runs the playbook of `stage` on `hosts`; returns why a host failed, by host.
 
-        A part of `stage.parts` that left no result has one afterwards.
+        Every part of `stage.parts` has a result afterwards, until one that did not end well.
         """
         if not hosts:
             return {}
-        heard = _Heard(self.observer)
-        ended = self.runner(
-            data_path("playbooks", stage.playbook),
-            sources=self.sources,
-            extra_vars={**self.extra_vars, "run": str(self.run.absolute()), "disruptive": self.disruptive},
-            vault=self.vault,
-            limit=",".join(hosts),
-            observer=heard,
-            check=self.check,
-        )
-        why = heard.why | {host: heard.why.get(host, "a task failed") for host in ended.failed_hosts if host}
-        silent = "" if ended.is_ok or why else f"ansible-playbook ended as {ended.status} ({ended.exit_code})"
-        for host, part in self._missing(stage, hosts):
-            error = HostError(
-                why.get(host) or silent or "it left no result",
-                remedy=f"Look at it by itself: ansible-playbook -i … playbooks/{stage.playbook} --limit {host} -v",
+        try:
+            ended = self.runner(
+                data_path("playbooks", stage.playbook),
+                sources=self.sources,
+                extra_vars={**self.extra_vars, "run": str(self.run.absolute()), "disruptive": self.disruptive},
+                vault=self.vault,
+                limit=",".join(hosts),
+                observer=self.observer,
+                check=self.check,
             )
-            record_result(self.run, part, failed_result(host, error))
-        return why if not silent else dict.fromkeys(hosts, silent)
+        except FabricError as error:  # something is missing here: what earlier stages did must be told all the same
+            ended = PlaybookRun("failed", 1, (), is_changed=False, said=str(error))
+        why = _reasons(ended, hosts)
+        for host, part in self._missing(stage, hosts):
+            record_result(self.run, part, self._left_none(host, part, why.get(host, ""), stage, ended))
+        return why
+
+    def back(self, hosts: Sequence[str], left_out: Mapping[str, str]) -> None:
+        """Runs `BACK`; each change of the run has a result afterwards, REFUSED for the hosts left out, by reason."""
+        why = self(BACK, hosts)
+        for change in changes_of(self.run):
+            error = HostError(
+                left_out.get(change.host) or why.get(change.host) or "it left no result",
+                remedy="Make the host reachable and run the same rollback again.",
+            )
+            if (change.host, change.part) not in results_of(self.run):
+                outcome = Outcome.REFUSED if change.host in left_out else Outcome.ROLLBACK_FAILED
+                record_result(self.run, change.part, part_result(change, outcome, error))
 
     def refuse(self, stage: Stage, hosts: Sequence[str], reason: str, remedy: str = "") -> None:
         """Records for each part of `stage` that it was not touched, and why."""
@@ -130,23 +150,35 @@ class Play:
                 record_result(self.run, part, replace(refused, device=host))
 
     def _missing(self, stage: Stage, hosts: Sequence[str]) -> Iterator[tuple[str, Part]]:
-        """Yields the parts without a result: after one that failed, the next is not begun, which is no failure."""
+        """Yields the first part of each host without a result, unless one before it did not end well."""
         results = results_of(self.run)
         for host in hosts:
             for part in stage.parts:
-                if (host, part) not in results:
+                result = results.get((host, part))
+                if result is None:
                     yield host, part
+                if result is None or result.outcome not in _WELL:
                     break
 
+    def _left_none(self, host: str, part: Part, why: str, stage: Stage, ended: PlaybookRun) -> DeviceResult:
+        """Returns how a part ended that has no result of its own."""
+        change = load_change(self.run, host, part)
+        if change is not None and not self.check:
+            error = HostError(
+                why or "it left no result",
+                remedy="The change was begun. Provision again, or take this run back: both read the host anew.",
+            )
+            return part_result(change, Outcome.UNCERTAIN, error)
+        if ended.status == _STOPPED:
+            error = HostError("the run was stopped before this host's turn", remedy="Run again.")
+            return replace(failed_result(host, error), outcome=Outcome.REFUSED)
+        remedy = f"See more with: ansible-playbook -v --limit {host} … playbooks/{stage.playbook}"
+        return failed_result(host, HostError(why or "it left no result", remedy=remedy))
 
-class _Heard:
-    """Passes events on, and keeps what Ansible said of hosts that failed."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-        self.why: dict[str, str] = {}
-
-    def __call__(self, event: Event) -> None:
-        if event.name.endswith(".failed") and event.device:
-            self.why.setdefault(event.device, event.message)
-        self._observer(event)
+def _reasons(ended: PlaybookRun, hosts: Sequence[str]) -> dict[str, str]:
+    """Returns why each host failed; where Ansible failed as a whole, that for each."""
+    why = {host: ended.reasons.get(host, "a task failed") for host in ended.failed_hosts if host in hosts}
+    if ended.is_ok or why:
+        return why
+    return dict.fromkeys(hosts, ended.said or f"ansible-playbook ended as {ended.status} ({ended.exit_code})")

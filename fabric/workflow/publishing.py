@@ -11,13 +11,10 @@ from fabric.workflow.environment import Environment
 from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.summary import Summary, Verdict
 
-__all__ = ("document_of", "publish")
+__all__ = ("document_of", "limits_of", "publish", "sentence")
 
-LIMITS: Final = (
-    "Switches were judged by their configuration; no traffic was sent and no counter was read.",
-    "Host plans are computed and compared; hosts and targets were not contacted.",
-)
-_LOOKING: Final = frozenset({"plan", "rehearse"})  # verbs that change nothing and show what would
+_HOST_ROLES: Final = frozenset({"host", "target"})
+_LOOKING: Final = frozenset({"plan", "rehearse", "hosts plan"})  # verbs that change nothing and show what would
 
 
 def publish(folder: RunFolder, summary: Summary, environment: Environment) -> Summary:
@@ -28,6 +25,22 @@ def publish(folder: RunFolder, summary: Summary, environment: Environment) -> Su
         folder.write_text(name, text)
     environment.observer(Event(f"{summary.verb}.done", message=f"verdict {summary.verdict.value}: {folder.path}"))
     return summary
+
+
+def limits_of(summary: Summary) -> tuple[str, ...]:
+    """Returns what the run is no evidence for, one sentence each."""
+    read = (
+        "by what they have counted, since they were started or cleared; no traffic was sent."
+        if summary.counted
+        else "; no traffic was sent and no counter was judged."
+    )
+    joint = " and " if summary.counted else ""
+    switches = f"Switches were judged by their configuration{joint}{read}"
+    if not summary.contacted:
+        return (switches, "Host plans are computed and compared; hosts and targets were not contacted.")
+    hosts = "Hosts and targets were judged by what they say of themselves"
+    left = [name for name, role in summary.roles.items() if role in _HOST_ROLES and name not in summary.contacted]
+    return (switches, f"{hosts}{'; not contacted: ' + ', '.join(left) if left else ''}.")
 
 
 def document_of(summary: Summary, *, ended_unix_s: float, run: str) -> RunDocument:
@@ -42,7 +55,7 @@ def document_of(summary: Summary, *, ended_unix_s: float, run: str) -> RunDocume
         ended_unix_s=ended_unix_s,
         verdict=_status(summary),
         summary=sentence(summary),
-        limits=LIMITS,
+        limits=limits_of(summary),
         notes=tuple(note for device, note in summary.notes if not device),
         devices=_devices(summary),
         findings=summary.findings,

@@ -29,6 +29,7 @@ class Request:
         dry_run: let each device judge its change by its own means, and apply nothing.
         confirm_s: seconds after which an unconfirmed change goes back by itself.
         workers: how many devices are worked on at once.
+        hosts: hosts and targets too, through the playbooks; False: switches only.
     """
 
     sources: tuple[Path, ...]
@@ -43,3 +44,4 @@ class Request:
     dry_run: bool = False
     confirm_s: int = DEFAULT_CONFIRM_S
     workers: int = 8
+    hosts: bool = False

@@ -24,12 +24,14 @@ class Summary:
     """One run.
 
     Attributes:
-        verb: `check`, `plan`, `provision`, `rollback`.
-        devices: one result a switch that was, or would be, pushed to.
+        verb: `check`, `plan`, `provision`, `rollback`, `hosts apply`, ….
+        devices: one result a switch or host that was, or would be, changed.
         findings: what the rules said, PASS included.
         notes: what a reader must know, by device ("" for the fabric).
         changed: whether any device differs, or differed, from the intent.
-        roles: device → leaf, spine, …, for those that are switches.
+        roles: device → leaf, spine, …; host or target for the hosts of the run.
+        contacted: hosts and targets that the run tried to reach.
+        counted: counters of switches were read and judged.
         run_folder: where the JSON of every stage lies, "" when none was written.
     """
 
@@ -43,4 +45,6 @@ class Summary:
     lossless: bool = True
     roles: Mapping[str, str] = field(default_factory=dict)
     run_folder: str = ""
+    contacted: tuple[str, ...] = ()
+    counted: bool = False
     timings: tuple[Timing, ...] = ()

@@ -1,17 +1,27 @@
 """The verbs: check, plan, provision. The command line, the playbooks and CI call these and nothing below.
 
 Each writes its stages into a run folder and returns a `Summary`. Errors of the inventory and of the plan are raised
-before any device is contacted; errors of devices are collected, one result a device.
+before any device is contacted; errors of devices and hosts are collected, one result each. Hosts and targets come
+after the switches, and only when the request asks for them.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from fabric.errors import FabricError
+from fabric.host.judge import PortEvidence
+from fabric.intent import Loaded
+from fabric.plan import FabricPlan
 from fabric.plan.model import SwitchPlan
 from fabric.push import DeviceJob, SessionFactory, in_flux
 from fabric.state import DeviceResult, Finding, Outcome, Status, worst
+from fabric.workflow.concluding import judge_hosts, not_managed, seen_by_switches, with_hosts
 from fabric.workflow.design import ASKED, DeviceChange, design, differences
 from fabric.workflow.environment import Environment
+from fabric.workflow.evidence import port_evidence, read_counters, switch_counter_findings
+from fabric.workflow.hosting import bring_about, play_of, read_hosts
+from fabric.workflow.hostoutcomes import previews, why_not_hosts
+from fabric.workflow.hosts import expect, hold_previews, intents_of, load_intents, write_intents
 from fabric.workflow.outcomes import PushDocument, gate_refusal, notes_of, preview, roles_of, unread, verdict_of
 from fabric.workflow.planning import (
     PlanDocument,
@@ -23,16 +33,30 @@ from fabric.workflow.planning import (
     resume,
     switch_plan,
 )
+from fabric.workflow.playing import Play
 from fabric.workflow.provisioning import job_of, push_in_waves
 from fabric.workflow.publishing import publish
 from fabric.workflow.request import Request
 from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
-from fabric.workflow.subjects import findings_on, planned_subjects, running_findings
+from fabric.workflow.subjects import findings_on, parsed, planned_subjects, running_findings
 from fabric.workflow.summary import Summary
 
 __all__ = ("check", "plan", "provision")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run: what was asked for, with what, and where its documents go."""
+
+    request: Request
+    environment: Environment
+    watch: Stopwatch
+    folder: RunFolder
+
+    def play(self, *, check: bool = False) -> Play:
+        return play_of(self.folder.path, self.request, self.environment, check=check)
 
 
 def check(request: Request, environment: Environment, *, live: bool = False) -> Summary:
@@ -45,34 +69,46 @@ def check(request: Request, environment: Environment, *, live: bool = False) -> 
     loaded = load_intent(request, environment, watch)
     with watch.stage("plan"):
         numbers = plan_of(loaded, request)
-    errors: Mapping[str, FabricError] = {}
-    texts: Mapping[str, str] = {}
-    if live:
-        texts, errors = read_devices(loaded, numbers, request, environment, watch)
-    with watch.stage("check"):
-        if live:
-            findings = running_findings(loaded.fabric, numbers, texts, errors)
-        else:
-            findings = findings_on(loaded.fabric, planned_subjects(loaded.fabric, numbers))
+        intents = intents_of(loaded, numbers) if request.hosts else ()
     folder = RunFolder.create(request.runs, "check", environment.clock.unix_s())
     folder.write("fabric", loaded.fabric)
-    results, notes = unread(numbers, errors), notes_of(numbers)
-    return publish(
-        folder,
-        Summary(
-            verb="check",
-            fabric=loaded.fabric.name,
-            verdict=verdict_of(results, findings, notes),
-            devices=results,
-            findings=findings,
-            notes=notes,
-            lossless=numbers.lossless,
-            roles=roles_of(loaded.fabric),
-            run_folder=str(folder.path),
-            timings=watch.timings,
-        ),
-        environment,
+    summary = Summary(
+        verb="check",
+        fabric=loaded.fabric.name,
+        verdict=verdict_of((), (), ()),
+        notes=notes_of(numbers),
+        lossless=numbers.lossless,
+        roles=roles_of(loaded.fabric),
+        run_folder=str(folder.path),
     )
+    if live:
+        write_intents(folder.path, intents)
+        summary = _looked(summary, loaded, numbers, _Run(request, environment, watch, folder))
+    else:
+        with watch.stage("check"):
+            findings = findings_on(loaded.fabric, planned_subjects(loaded.fabric, numbers))
+        summary = replace(summary, findings=findings)
+    verdict = verdict_of(summary.devices, summary.findings, summary.notes)
+    return publish(folder, replace(summary, verdict=verdict, timings=watch.timings), environment)
+
+
+def _looked(summary: Summary, loaded: Loaded, numbers: FabricPlan, run: _Run) -> Summary:
+    """Returns the summary with what the devices, their counters and the hosts of the run folder show now."""
+    request, environment = run.request, run.environment
+    texts, errors = read_devices(loaded, numbers, request, environment, run.watch)
+    counted = read_counters(loaded, numbers, environment, run.watch, workers=request.workers)
+    reports, why = read_hosts(run.play(), run.watch.stage)
+    with run.watch.stage("check"):
+        observed, _ = parsed(numbers, texts)
+        findings = running_findings(loaded.fabric, numbers, texts, errors)
+        findings += switch_counter_findings(loaded.fabric, numbers, observed, counted)
+        evidence = port_evidence(loaded.fabric, numbers, observed, counted)
+        hosts = judge_hosts(load_intents(run.folder.path), reports, why, evidence)
+    notes = (*summary.notes, *(not_managed(loaded.fabric, loaded.selected) if request.hosts else ()))
+    looked = replace(
+        summary, devices=unread(numbers, errors), findings=findings, notes=notes, counted=bool(counted.by_device)
+    )
+    return with_hosts(looked, run.folder.path, hosts, unread=why)
 
 
 def plan(request: Request, environment: Environment) -> tuple[Summary, PlanDocument]:
@@ -83,32 +119,26 @@ def plan(request: Request, environment: Environment) -> tuple[Summary, PlanDocum
     """
     watch = Stopwatch(environment.clock)
     planned = make(request, environment, watch)
-    document = planned.document
     folder = RunFolder.create(request.runs, "plan", environment.clock.unix_s())
     folder.write("fabric", planned.loaded.fabric)
+    document = planned.document
+    run = _Run(request, environment, watch, folder)
+    if request.hosts:
+        write_intents(folder.path, planned.intents)
+        bring_about(run.play(check=True), watch.stage)
+        document = replace(document, hosts=previews(folder.path))
     folder.write("plan", document)
     results = (*map(preview, document.devices), *unread(document.plan, planned.errors))
-    notes = notes_of(document.plan, document.devices)
-    summary = Summary(
-        verb="plan",
-        fabric=document.fabric,
-        verdict=verdict_of(results, document.findings, notes),
-        devices=results,
-        findings=document.findings,
-        notes=notes,
-        changed=any(one.changes.forward for one in document.devices),
-        lossless=document.plan.lossless,
-        roles=roles_of(planned.loaded.fabric),
-        run_folder=str(folder.path),
-        timings=watch.timings,
-    )
-    return publish(folder, summary, environment), document
+    summary = _summary("plan", run, planned, results, document.findings)
+    changed = any(one.changes.forward for one in document.devices) or any(one.changes for one in document.hosts or ())
+    return publish(folder, replace(summary, changed=changed), environment), document
 
 
 def provision(request: Request, environment: Environment, *, saved: PlanDocument | None = None) -> Summary:
     """Returns how every device ended. With `saved`, applies exactly that plan or refuses, device by device.
 
-    A dry run is the same up to the last moment: the devices judge the change, and nothing is applied.
+    Hosts and targets follow when every switch ended well. A dry run is the same up to the last moment: the devices
+    judge the change, hosts tell what they would need, and nothing is applied.
 
     Raises:
         IntentError, PlanError, UnsupportedFeatureError: the inventory or the plan is wrong; nothing was contacted.
@@ -120,6 +150,9 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
     folder = RunFolder.create(request.runs, verb, environment.clock.unix_s())
     folder.write("fabric", planned.loaded.fabric)
     folder.write("plan", document)
+    write_intents(folder.path, planned.intents)
+    if saved is not None and saved.hosts is not None:
+        _hold_hosts_to(saved, folder)
     findings = document.findings
     touched = request.force or worst(findings) is not Status.FAIL
     if not touched:
@@ -129,9 +162,29 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
             pushed = _push(planned, request, environment, run=folder.path.name)
     results = (*pushed, *unread(document.plan, planned.errors))
     folder.write("push", PushDocument(results))  # before anything else can go wrong: a rollback starts from it
-    if touched and not request.dry_run:
-        findings = _reread(planned, request, environment, watch)
+    why_not = why_not_hosts(results) if touched else "not touched, since the compliance check of the switches failed"
+    run = _Run(request, environment, watch, folder)
+    bring_about(run.play(check=request.dry_run), watch.stage, why_not=why_not)
+    on_hosts: tuple[Finding, ...] = ()
+    if request.dry_run:
+        hold_previews(folder.path)
+    elif touched:
+        texts, findings = _reread(planned, run)
+        on_hosts = () if why_not else _reread_hosts(planned, texts, run)
+    return publish(folder, _summary(verb, run, planned, results, findings, on_hosts), environment)
+
+
+def _summary(
+    verb: str,
+    run: _Run,
+    planned: Planned,
+    results: tuple[DeviceResult, ...],
+    findings: tuple[Finding, ...],
+    on_hosts: tuple[Finding, ...] = (),
+) -> Summary:
+    document, loaded = planned.document, planned.loaded
     notes = notes_of(document.plan, document.devices)
+    notes += not_managed(loaded.fabric, loaded.selected) if run.request.hosts else ()
     summary = Summary(
         verb=verb,
         fabric=document.fabric,
@@ -141,11 +194,17 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
         notes=notes,
         changed=any(one.outcome is Outcome.COMMITTED for one in results),
         lossless=document.plan.lossless,
-        roles=roles_of(planned.loaded.fabric),
-        run_folder=str(folder.path),
-        timings=watch.timings,
+        roles=roles_of(loaded.fabric),
+        run_folder=str(run.folder.path),
     )
-    return publish(folder, summary, environment)
+    return replace(with_hosts(summary, run.folder.path, on_hosts), timings=run.watch.timings)
+
+
+def _hold_hosts_to(saved: PlanDocument, folder: RunFolder) -> None:
+    reviewed: dict[str, dict[str, str]] = {}
+    for one in saved.hosts or ():
+        reviewed.setdefault(one.host, {})[one.part.value] = one.diff
+    expect(folder.path, reviewed)
 
 
 def _push(planned: Planned, request: Request, environment: Environment, *, run: str) -> tuple[DeviceResult, ...]:
@@ -171,14 +230,30 @@ def _job(change: DeviceChange, planned: SwitchPlan, make_session: SessionFactory
     )
 
 
-def _reread(planned: Planned, request: Request, environment: Environment, watch: Stopwatch) -> tuple[Finding, ...]:
-    """Returns the findings on the devices as they are after the push; UNKNOWN where one was not read again."""
+def _reread(planned: Planned, run: _Run) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
+    """Returns the configurations after the push, and the findings on them; UNKNOWN where one was not read again."""
     plan_now = planned.document.plan
     texts: Mapping[str, str] = {}
     errors: Mapping[str, FabricError]
     try:
-        texts, errors = read_devices(planned.loaded, plan_now, request, environment, watch, stage="re-read")
+        texts, errors = read_devices(planned.loaded, plan_now, run.request, run.environment, run.watch, stage="re-read")
     except KeyboardInterrupt:  # what was pushed must be told all the same
         errors = {one.device: FabricError("the run was stopped before it was read again") for one in plan_now.switches}
-    with watch.stage("check"):
-        return running_findings(planned.loaded.fabric, plan_now, texts, errors)
+    with run.watch.stage("check"):
+        return texts, running_findings(planned.loaded.fabric, plan_now, texts, errors)
+
+
+def _reread_hosts(planned: Planned, texts: Mapping[str, str], run: _Run) -> tuple[Finding, ...]:
+    """Returns the findings on the hosts as they are after the run; UNKNOWN where one was not read."""
+    if not planned.intents:
+        return ()
+    reports, why = read_hosts(run.play(), run.watch.stage)
+    evidence: Mapping[str, Mapping[str, PortEvidence]] = {}
+    try:
+        evidence = seen_by_switches(
+            planned.loaded, planned.document.plan, texts, run.request, run.environment, run.watch
+        )
+    except KeyboardInterrupt:  # as above
+        why = {**why, **{one.host: "the run was stopped before it was judged" for one in planned.intents}}
+    with run.watch.stage("check hosts"):
+        return judge_hosts(planned.intents, reports, why, evidence)
