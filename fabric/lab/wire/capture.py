@@ -21,7 +21,11 @@ class _Capture:
         self.path = path
         self.frames = 0
         self.file = cast("BinaryIO", path.open("wb", buffering=0))
-        self.writer = PcapWriter(self.file, start_unix_ns=start_unix_ns)
+        try:
+            self.writer = PcapWriter(self.file, start_unix_ns=start_unix_ns)
+        except OSError:
+            self.file.close()
+            raise
 
 
 class Captures:
@@ -47,6 +51,8 @@ class Captures:
         """
         if endpoint in self._running:
             raise FabricError("the port is captured already", where="/".join(endpoint))
+        if path.exists() and not path.is_file():  # a pipe that nobody reads would stop the forwarding thread
+            raise FabricError("a capture is written to a file", where=str(path))
         try:
             self._running[endpoint] = _Capture(path, start_unix_ns)
         except OSError as error:
