@@ -13,6 +13,7 @@ import typer
 from fabric.cli import options as o
 from fabric.cli.console import Printer
 from fabric.cli.failures import reported
+from fabric.cli.lab import app as lab_app
 
 if TYPE_CHECKING:
     from fabric.workflow import Environment, Request, Summary
@@ -37,6 +38,9 @@ def _version(*, wanted: bool) -> None:
 
         typer.echo(f"fabricctl {__version__}")
         raise typer.Exit
+
+
+app.add_typer(lab_app, name="lab")
 
 
 @app.callback()

@@ -146,6 +146,7 @@ def read_inventory(
     limit: str = "",
     extra_vars: Mapping[str, Json] | None = None,
     once: Iterable[str] = (),
+    prefixes: Sequence[str] = ("fabric_",),
     timeout_s: float = 300,
 ) -> RawInventory:
     """Returns what Ansible makes of the sources, for the `fabric_*` and the connection variables.
@@ -156,6 +157,7 @@ def read_inventory(
         limit: an Ansible host pattern, "" for all.
         extra_vars: as `ansible-playbook -e`.
         once: variables that are the same for all hosts: a template in them is rendered for the first host only.
+        prefixes: how the names of the wanted variables begin, beside the connection variables.
         timeout_s: how long Ansible and the dynamic sources may take.
 
     Raises:
@@ -171,7 +173,7 @@ def read_inventory(
         "vault_ids": list(vault.ids),
         "vault_password_files": [str(path.absolute()) for path in vault.password_files],
         "vault_secrets": [[label, base64.b64encode(secret).decode()] for label, secret in vault.secrets],
-        "prefixes": ["fabric_"],
+        "prefixes": list(prefixes),
         "names": [name for names in CONNECTION_VARIABLES.values() for name in names],
         "once": list(once),
     }

@@ -6,7 +6,7 @@ whatever a lab left there. Ports for data are unix stream sockets: this package 
 
 from fabric.lab.vm.accelerator import pick_accelerator
 from fabric.lab.vm.image import Image, build_image, cache_folder, find_image
-from fabric.lab.vm.machine import Machine, create, restore, sweep
+from fabric.lab.vm.machine import Machine, create, open_machine, remove_machine, restore, sweep
 from fabric.lab.vm.qemu import Accelerator
 from fabric.lab.vm.recipe import Recipe
 from fabric.lab.vm.spec import Disk, DiskKind, MachineSpec, Nic
@@ -24,7 +24,9 @@ __all__ = (
     "cache_folder",
     "create",
     "find_image",
+    "open_machine",
     "pick_accelerator",
+    "remove_machine",
     "restore",
     "sweep",
 )

@@ -31,7 +31,7 @@ from fabric.lab.vm.qmp import Monitor, monitor
 from fabric.lab.vm.spec import Identity, MachineSpec, seed_tar
 from fabric.remote.ssh import SshClient, SshTarget
 
-__all__ = ("Machine", "create", "restore", "sweep")
+__all__ = ("Machine", "create", "open_machine", "remove_machine", "restore", "sweep")
 
 _READY: Final = b"fabric-lab: ready"
 _POLL_S: Final = 0.05
@@ -279,6 +279,24 @@ def create(lab: Path, spec: MachineSpec, image: Image, *, clock: Clock) -> Machi
     _write(folder, _Stored(spec, "", host.public))
     _overlay(folder, image.root.absolute(), "raw")
     return Machine(spec, folder, image, clock)
+
+
+def open_machine(lab: Path, name: str, image: Image, *, clock: Clock) -> Machine:
+    """Returns a machine that somebody created in the lab's folder, running or not.
+
+    Raises:
+        HostError: there is none of that name.
+    """
+    try:
+        stored = _read(lab / name)
+    except (OSError, ValueError) as error:
+        raise HostError("the lab has no such machine", where=name, found=str(error)) from error
+    return Machine(stored.spec, lab / name, image, clock)
+
+
+def remove_machine(lab: Path, name: str) -> None:
+    """Ends a machine's process and removes its files, as far as there are any."""
+    _remove(lab / name)
 
 
 def restore(

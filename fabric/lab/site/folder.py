@@ -1,0 +1,193 @@
+"""Where one lab lies, and who may change it. One lab a folder.
+
+| in the folder | what it is |
+|---|---|
+| `lock` | held by whoever brings the lab up, takes it down or restores it |
+| `lab.json` | what runs here, and the token of its process: written before the process exists |
+| `process.json`, `process.log` | which process carries switches and cables, and what it printed |
+| `control`, `wire/` | its socket, and those of the machines' data ports |
+| `fronts/`, `machines/` | host keys of the switches; the virtual machines, as `fabric.lab.vm` lays them |
+| `running.json` | how to log in to each device, once all are up |
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from fabric import serial
+from fabric.errors import HostError
+from fabric.lab.site.spec import LabSpec
+from fabric.lab.vm import processes, sweep
+
+__all__ = ("LabFolder", "Login", "Record", "lab_path")
+
+_OURS: Final = ("lab.json", "process.json", "process.log", "control", "running.json", "askpass")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What `lab.json` holds: the lab, and the token in its process's command line."""
+
+    spec: LabSpec
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """How to log in to a device of the lab, as `running.json` has it."""
+
+    host: str
+    port: int
+    user: str
+    known_hosts: str
+    password: str | None = field(default=None, repr=False)
+    private_key: str | None = None
+
+
+def lab_path(environment: Mapping[str, str]) -> Path:
+    """Returns the lab's folder: FABRICCTL_LAB, else `fabricctl/lab` in the user's state folder."""
+    if named := environment.get("FABRICCTL_LAB"):
+        return Path(named).absolute()
+    base = environment.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "fabricctl" / "lab"
+
+
+@dataclass(frozen=True, slots=True)
+class LabFolder:
+    """The files of one lab."""
+
+    path: Path
+
+    @property
+    def machines(self) -> Path:
+        """Returns where the virtual machines lie."""
+        return self.path / "machines"
+
+    @property
+    def wire(self) -> Path:
+        """Returns where the sockets of data ports are."""
+        return self.path / "wire"
+
+    @property
+    def fronts(self) -> Path:
+        """Returns where the switches' host keys lie."""
+        return self.path / "fronts"
+
+    @property
+    def log(self) -> Path:
+        """Returns what the lab's process printed."""
+        return self.path / "process.log"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the lab for changing it; the lock goes with the process that holds it.
+
+        Raises:
+            HostError: somebody else holds it, or the folder cannot be made.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise HostError("the lab's folder cannot be made", where=str(self.path), found=str(error)) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise HostError(
+                "another fabricctl is changing this lab now",
+                where=str(self.path),
+                remedy="Wait for it, or name another folder: FABRICCTL_LAB=DIR.",
+            ) from error
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def record(self) -> Record | None:
+        """Returns what was started here, None when nothing was or it cannot be read."""
+        try:
+            return serial.from_json(Record, json.loads((self.path / "lab.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return None
+
+    def begin(self, spec: LabSpec) -> Record:
+        """Notes what is about to be started."""
+        record = Record(spec, secrets.token_hex(8))
+        self.write_private("lab.json", json.dumps(serial.to_json(record)))
+        for folder in (self.wire, self.fronts, self.machines):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        return record
+
+    def note_process(self, pid: int, token: str) -> None:
+        """Notes which process carries switches and cables."""
+        if found := processes.record_of(pid, token):
+            processes.write_record(self.path / "process.json", found)
+
+    def is_running(self) -> bool:
+        """Returns whether that process is alive."""
+        found = processes.read_record(self.path / "process.json")
+        return found is not None and processes.is_running(found)
+
+    def logins(self) -> dict[str, Login]:
+        """Returns how to log in, by device; empty while the lab is not up."""
+        try:
+            rows = json.loads((self.path / "running.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {name: serial.from_json(Login, row) for name, row in rows.items()}
+
+    def write_logins(self, logins: Mapping[str, Login]) -> None:
+        """Says that the lab is up, and how to log in."""
+        self.write_private("running.json", json.dumps(serial.to_json(logins), indent=1) + "\n")
+
+    def write_private(self, name: str, text: str, *, mode: int = 0o600) -> Path:
+        """Writes a file that only the owner may read; a reader sees the old content or this, whole."""
+        part, path = self.path / f".{name}.part", self.path / name
+        part.unlink(missing_ok=True)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        part.rename(path)
+        return path
+
+    def end_process(self) -> bool:
+        """Ends the process that carries switches and cables, and returns whether there was one."""
+        (self.path / "running.json").unlink(missing_ok=True)
+        ended = False
+        if found := processes.read_record(self.path / "process.json"):
+            ended = processes.end(found)
+        if record := self.record():  # it may have been started and not noted
+            for one in processes.with_token(f"fabric-{record.token}"):
+                ended = processes.end(one) or ended
+        (self.path / "process.json").unlink(missing_ok=True)
+        (self.path / "control").unlink(missing_ok=True)
+        return ended
+
+    def clear(self) -> tuple[str, ...]:
+        """Ends every process and removes every file of the lab, whoever left them; returns what ran or lay here."""
+        record = self.record()
+        ended = self.end_process()
+        names = set(sweep(self.machines))
+        if record is not None or ended:
+            names |= {switch.name for switch in record.spec.switches} if record else set()
+        for folder in (self.wire, self.fronts, self.machines):
+            shutil.rmtree(folder, ignore_errors=True)
+        for name in (*_OURS, *(path.name for path in self.path.glob("*.password"))):
+            (self.path / name).unlink(missing_ok=True)
+            (self.path / f".{name}.part").unlink(missing_ok=True)
+        return tuple(sorted(names))
+
+    def remove(self) -> None:
+        """Removes the empty folder; what somebody else put there stays."""
+        (self.path / "lock").unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()

@@ -1,0 +1,125 @@
+"""The `lab_…` variables of an inventory: how to emulate, not what the fabric is. Knows no switch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from fabric.errors import IntentError, Problem
+from fabric.lab.vm import Disk, DiskKind
+from fabric.registry import nearest
+from fabric.remote.ansible import read_inventory
+from fabric.serial import Json
+
+__all__ = ("DEFAULT_DISK_MIB", "LabVariables", "disks_of", "read_variables")
+
+DEFAULT_DISK_MIB: Final = 64
+_PREFIX: Final = "lab_"
+_DISK_KEYS: Final = ("device", "size_mib", "latency_us", "on")
+_MAX_RAM_DISKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LabVariables:
+    """The variables of one device, `lab_` left out.
+
+    Attributes:
+        memory_mib, cpus: of a virtual machine.
+        disks: rows of `device`, `size_mib`, `latency_us`, `on`; see docs/how-to/lab.md.
+    """
+
+    memory_mib: int = 512
+    cpus: int = 1
+    disks: tuple[Mapping[str, Any], ...] = ()
+
+
+def read_variables(sources: Sequence[Path], extra_vars: Mapping[str, Json]) -> dict[str, LabVariables]:
+    """Returns the variables by device.
+
+    Raises:
+        IntentError: one is unknown or cannot be, with every such problem.
+    """
+    found = read_inventory(sources, extra_vars=extra_vars, prefixes=(_PREFIX,))
+    problems: list[Problem] = []
+    variables = {}
+    for name, host in found.hosts.items():
+        rows = {key.removeprefix(_PREFIX): found.values[index] for key, index in host.variables.items()}
+        ours = {key: value for key, value in rows.items() if f"{_PREFIX}{key}" in host.variables and key in _NAMES}
+        problems += _unknown(name, [key for key in host.variables if key.startswith(_PREFIX)])
+        problems += _misshapen(name, ours)
+        if not problems:
+            variables[name] = LabVariables(**_typed(ours))
+    if problems:
+        raise IntentError(problems)
+    return variables
+
+
+_NAMES: Final = tuple(one.name for one in fields(LabVariables))
+_LOOKUPS: Final = ("file", "folder", "login", "running")  # helpers of the shipped inventories
+
+
+def _unknown(device: str, names: Sequence[str]) -> list[Problem]:
+    known = [f"{_PREFIX}{name}" for name in (*_NAMES, *_LOOKUPS)]
+    return [
+        Problem(
+            "there is no such variable of the lab",
+            device=device,
+            field=name,
+            remedy=f"Did you mean {close}?" if (close := nearest(name, known)) else "",
+        )
+        for name in names
+        if name not in known
+    ]
+
+
+def _misshapen(device: str, rows: Mapping[str, Any]) -> list[Problem]:
+    problems = []
+    for name in ("memory_mib", "cpus"):
+        value = rows.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            problems.append(
+                Problem("the value is no number above 0", device=device, field=_PREFIX + name, found=str(value))
+            )
+    disks = rows.get("disks", [])
+    if not isinstance(disks, list) or not all(isinstance(one, dict) for one in disks):
+        problems.append(Problem("the value is no list of disks", device=device, field="lab_disks"))
+        return problems
+    for row in disks:
+        for key in row:
+            if key not in _DISK_KEYS:
+                close = nearest(str(key), _DISK_KEYS)
+                remedy = f"Did you mean {close}?" if close else ""
+                problems.append(Problem("there is no such key", device=device, field=f"lab_disks.{key}", remedy=remedy))
+        if not isinstance(row.get("device"), str):
+            problems.append(Problem("the key is missing", device=device, field="lab_disks.device"))
+    return problems
+
+
+def _typed(rows: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if name == "disks" else value for name, value in rows.items()}
+
+
+def disks_of(devices: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple[Disk, ...]:
+    """Returns the disks of a target, those that carry others first.
+
+    Args:
+        devices: of the namespaces, as the inventory has them.
+        rows: what `lab_disks` says; a device without a row is made by its name.
+    """
+    told = {str(row["device"]): row for row in rows}
+    wanted = dict.fromkeys((*told, *devices))
+    for row in rows:
+        if row.get("on"):
+            wanted.setdefault(str(row["on"]))
+    disks = [_disk(device, told.get(device, {})) for device in wanted]
+    return tuple(sorted(disks, key=lambda one: one.kind is DiskKind.FILE))
+
+
+def _disk(device: str, row: Mapping[str, Any]) -> Disk:
+    size_mib = int(row.get("size_mib", DEFAULT_DISK_MIB))
+    name = device.removeprefix("/dev/")
+    if not device.startswith("/dev/"):
+        return Disk(DiskKind.FILE, device, size_mib, under=str(row.get("on", "")))
+    if name in {f"ram{number}" for number in range(_MAX_RAM_DISKS)}:
+        return Disk(DiskKind.RAM, name, size_mib)
+    return Disk(DiskKind.NULL, name, size_mib, latency_ns=int(row.get("latency_us", 0)) * 1000)
