@@ -21,12 +21,19 @@ import json, os
 
 def ansible_entry(verb, sources, *, check_mode, options):
     options["vault_secrets"] = [[name, secret.decode()] for name, secret in options["vault_secrets"]]
-    with open(os.environ["SEEN"], "w") as file:
-        json.dump({"verb": verb, "sources": sources, "check_mode": check_mode, "options": options}, file)
+    with open(os.environ["SEEN"], "a") as file:
+        print(json.dumps({"verb": verb, "sources": sources, "check_mode": check_mode, "options": options}), file=file)
     return json.loads(os.environ["ANSWER"])
 """
 
-CHANGED = {"changed": True, "failed": False, "msg": "2 devices changed", "diff": "+ qos\\n", "summary": {"changed": 2}}
+CHANGED = {
+    "changed": True,
+    "failed": False,
+    "msg": "2 devices changed",
+    "diff": "+ qos\\n",
+    "summary": {"changed": 2},
+    "run": "/runs/1-provision",
+}
 
 
 class Playbook:
@@ -55,9 +62,13 @@ class Playbook:
         command = [str(ANSIBLE), str(ROOT / "playbooks" / name), "-i", str(self.inventory), *args]
         return subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
 
+    def calls(self) -> list[dict[str, Any]]:
+        """Returns each call of the entry point, in order."""
+        return [json.loads(line) for line in (self.folder / "seen.json").read_text(encoding="utf-8").splitlines()]
+
     def seen(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads((self.folder / "seen.json").read_text(encoding="utf-8"))
-        return answer
+        """Returns the first call."""
+        return self.calls()[0]
 
 
 @pytest.fixture
@@ -88,6 +99,75 @@ def test_limit_is_handed_over_as_it_was_given(playbook: Playbook) -> None:
     done = playbook.run("provision.yml", "--limit", "leaf*,!leaf1")
     assert done.returncode == 0, done.stdout
     assert playbook.seen()["options"]["limit"] == "leaf*,!leaf1"
+
+
+def test_provision_works_on_switches_then_hosts_then_concludes_all_in_one_run(playbook: Playbook) -> None:
+    done = playbook.run("provision.yml")
+    assert done.returncode == 0, done.stdout
+    assert [call["verb"] for call in playbook.calls()] == ["provision", "conclude"]
+    assert playbook.calls()[1]["options"]["run"] == "/runs/1-provision"
+
+
+def test_a_failed_switch_ends_all(playbook: Playbook) -> None:
+    playbook.inventory.write_text("all: {children: {switches: {hosts: {leaf1: {}}}, hosts: {hosts: {gpu1: {}}}}}\n")
+    done = playbook.run("provision.yml", answer={**CHANGED, "failed": True, "msg": "leaf1 was rolled back"})
+    assert done.returncode == 2
+    assert [call["verb"] for call in playbook.calls()] == ["provision"]
+    assert "leaf1 was rolled back" in done.stdout
+    assert "Set up the NICs" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["targets.yml", "hosts.yml", "connect.yml", "disconnect.yml", "status.yml", "back.yml"]
+)
+def test_without_hosts_the_playbooks_of_hosts_have_nothing_to_do(name: str, playbook: Playbook) -> None:
+    done = playbook.run(name, "-e", "run=/runs/1-provision", "-e", "runs=elsewhere")
+    assert done.returncode == 0, done.stdout
+    assert playbook.seen()["verb"] == "intents"
+    assert playbook.seen()["options"]["run"] == "/runs/1-provision"
+    assert playbook.seen()["options"]["runs"] == "elsewhere"
+
+
+def test_only_the_tags_that_were_asked_for(playbook: Playbook) -> None:
+    assert playbook.run("provision.yml", "--tags", "nic").returncode == 0
+    assert [call["verb"] for call in playbook.calls()] == ["intents", "conclude"]
+
+
+def test_rollback_brings_hosts_back_before_switches(playbook: Playbook) -> None:
+    done = playbook.run("rollback.yml", "-e", "run=/runs/0-provision")
+    assert done.returncode == 0, done.stdout
+    calls = [(call["verb"], call["options"]["run"]) for call in playbook.calls()]
+    assert calls == [("back", "/runs/0-provision"), ("rollback", "/runs/0-provision")]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.name)
+def test_syntax(path: Path, playbook: Playbook) -> None:
+    done = playbook.run(path.name, "--syntax-check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_limit_that_no_host_fits_fails(playbook: Playbook) -> None:
+    done = playbook.run("hosts.yml", "--limit", "nobody")
+    assert done.returncode != 0
+    assert "no hosts" in done.stdout + done.stderr
+
+
+def test_the_actions_document_themselves(tmp_path: Path) -> None:
+    command = [str(ANSIBLE.with_name("ansible-doc")), "-M", str(ROOT / "playbooks" / "library"), "--json"]
+    done = subprocess.run(
+        [*command, "fabricctl", "fabricctl_host"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    options = {name: set(one["doc"]["options"]) for name, one in json.loads(done.stdout).items()}
+    assert options["fabricctl_host"] == {"part", "of", "run", "disruptive"}
+    assert {"verb", "run", "live", "adopt"} <= options["fabricctl"]
+
+
+@pytest.mark.slow
+def test_ansible_lint_finds_nothing_at_the_production_profile() -> None:
+    env = {**os.environ, "PATH": f"{ANSIBLE.parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [str(ANSIBLE.with_name("ansible-lint")), "--offline", "-q", "--profile", "production", "playbooks"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_failed_answer_fails_the_playbook_with_its_message(playbook: Playbook) -> None:

@@ -1,0 +1,168 @@
+"""The executor of the action `fabricctl_host` over a real ansible-playbook and its local connection."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
+
+PROBE = """
+import base64, importlib.util, json
+from ansible.plugins.action import ActionBase
+from fabric.errors import FabricError, HostError
+from fabric.host import SshExecutor
+from fabric.remote.ssh import ExecResult
+
+spec = importlib.util.spec_from_file_location("plugin", {plugin!r})
+plugin = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(plugin)
+
+
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        super().run(tmp, task_vars)
+        client = plugin._Client(self._low_level_execute_command, "here", HostError, ExecResult)
+        host = SshExecutor(client, "here")
+        answers = []
+        for kind, first, second in json.loads(self._task.args["questions"]):
+            try:
+                if kind == "run":
+                    done = host.run(first, stdin=base64.b64decode(second))
+                    answers.append([done.status, done.stdout, done.stderr])
+                elif kind == "write":
+                    done = host.write(first, second)
+                    answers.append([done.status, done.stderr])
+                elif kind == "within":
+                    answers.append(client.exec(first, timeout_s=second).status)
+                else:
+                    answers.append(host.read(first))
+            except FabricError as error:
+                answers.append(str(error))
+        return {{"changed": False, "answers": answers, "lost": client.lost}}
+"""
+
+PLAY = """
+- hosts: here
+  gather_facts: false
+  tasks:
+    - probe:
+        questions: "{{ lookup('file', questions) }}"
+      register: seen
+    - copy:
+        dest: "{{ questions }}.answers"
+        content: "{{ {'answers': seen.answers, 'lost': seen.lost} | to_json }}"
+      delegate_to: localhost
+      become: false
+"""
+
+
+def ask(folder: Path, *questions: tuple[str, Any, Any], host: str = "ansible_connection: local") -> dict[str, Any]:
+    """Returns what the executor on `host` answered."""
+    (folder / "action_plugins").mkdir()
+    plugin = ROOT / "playbooks" / "action_plugins" / "fabricctl_host.py"
+    (folder / "action_plugins" / "probe.py").write_text(PROBE.format(plugin=str(plugin)), encoding="utf-8")
+    (folder / "play.yml").write_text(PLAY, encoding="utf-8")
+    (folder / "hosts.yml").write_text(f"all: {{hosts: {{here: {{{host}}}}}}}\n", encoding="utf-8")
+    (folder / "questions").write_text(json.dumps(questions), encoding="utf-8")
+    env = {**os.environ, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_LOCALHOST_WARNING": "false", "PYTHONPATH": str(ROOT)}
+    argv = [str(ANSIBLE), "play.yml", "-i", "hosts.yml", "-e", f"questions={folder / 'questions'}"]
+    argv += ["-e", f"ansible_python_interpreter={sys.executable}"]
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer: dict[str, Any] = json.loads((folder / "questions.answers").read_text(encoding="utf-8"))
+    return answer
+
+
+def run(*argv: str, stdin: bytes = b"") -> tuple[str, list[str], str]:
+    return ("run", list(argv), base64.b64encode(stdin).decode())
+
+
+def test_commands_arrive_word_for_word_and_come_back_byte_for_byte(tmp_path: Path) -> None:
+    words = ["it's", 'a "word"', "two\nlines", "$HOME `id` \\ ; | & *", "{braces} %s", "ä", ""]
+    binary = bytes(range(256)) * 40
+    answers = ask(
+        tmp_path,
+        run("printf", "%s|", *words),
+        run("sha256sum", stdin=binary),
+        run("cat"),
+        run("cat", stdin=b"no newline at the end"),
+        run("sh", "-c", "echo out; echo err >&2; exit 255"),
+        run("no-such-program"),
+        run("printenv", "LC_ALL"),
+        run("printf", "fabricctl-exit-status:7"),
+    )["answers"]
+    digest = subprocess.run(["sha256sum"], input=binary, capture_output=True, check=True).stdout.decode()
+    assert answers[0] == [0, "".join(f"{word}|" for word in words), ""]
+    assert answers[1] == [0, digest, ""]
+    assert answers[2] == [0, "", ""]
+    assert answers[3] == [0, "no newline at the end", ""]
+    assert answers[4] == [255, "out\n", "err\n"]
+    assert answers[5][0] == 127
+    assert answers[6] == [0, "C\n", ""]
+    assert answers[7] == [0, "fabricctl-exit-status:7", ""]
+
+
+def test_files_are_read_and_written_and_never_made(tmp_path: Path) -> None:
+    path, absent = tmp_path / "it's a $file", tmp_path / "absent"
+    path.write_text("before\n", encoding="utf-8")
+    answers = ask(
+        tmp_path,
+        ("read", str(path), None),
+        ("write", str(path), "after 'ä'"),
+        ("read", str(path), None),
+        ("read", str(absent), None),
+        ("write", str(absent), "1"),
+    )["answers"]
+    assert answers[0] == "before\n"
+    assert answers[1] == [0, ""]
+    assert answers[2] == "after 'ä'"
+    assert answers[3] is None
+    assert answers[4][0] != 0
+    assert not absent.exists()
+
+
+def test_a_command_that_does_not_end_is_ended_on_the_host(tmp_path: Path) -> None:
+    answers = ask(tmp_path, ("within", ["sleep", "30"], 1), run("true"))
+    assert "did not end within 1 s (found sleep 30)" in answers["answers"][0]
+    assert answers["answers"][1][0] == 0
+    assert answers["lost"] == ""
+
+
+def test_a_host_that_does_not_answer_is_lost(tmp_path: Path) -> None:
+    host = "ansible_host: 127.0.0.1, ansible_port: 1, ansible_connection: ssh"
+    seen = ask(tmp_path, run("true"), host=host)
+    assert "Connection refused" in seen["lost"]
+    assert "Connection refused" in seen["answers"][0]
+
+
+def test_become_that_refuses_is_told_apart_from_a_failed_command(tmp_path: Path) -> None:
+    sudo = tmp_path / "sudo"
+    sudo.write_text(
+        "#!/bin/sh\necho BECOME-SUCCESS-of-somebody-else; echo not in sudoers >&2; exit 1\n", encoding="utf-8"
+    )
+    sudo.chmod(0o755)
+    become = f"ansible_become: true, ansible_become_user: nobody, ansible_become_exe: {sudo}"
+    seen = ask(tmp_path, run("true"), host=f"ansible_connection: local, {become}")
+    assert "not in sudoers" in seen["answers"][0]
+    assert "here: " in seen["answers"][0]
+
+
+def test_become_runs_the_command_as_it_was_given(tmp_path: Path) -> None:
+    sudo = tmp_path / "sudo"  # takes sudo's options away and goes on, as sudo does for who may
+    sudo.write_text('#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\nexec "$@"\n', encoding="utf-8")
+    sudo.chmod(0o755)
+    become = f"ansible_become: true, ansible_become_user: nobody, ansible_become_exe: {sudo}"
+    words = ["it's", 'a "word"', "two\nlines", "$HOME"]
+    answers = ask(
+        tmp_path,
+        run("printf", "%s|", *words),
+        run("cat", stdin=b"\x00\xc3\xa4"),
+        host=f"ansible_connection: local, {become}",
+    )["answers"]
+    assert answers[0] == [0, "".join(f"{word}|" for word in words), ""]
+    assert answers[1] == [0, "\x00ä", ""]
