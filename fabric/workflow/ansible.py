@@ -1,17 +1,28 @@
 """The verbs as the playbooks' action plug-in calls them: plain dictionaries in and out, no Ansible import."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
-from fabric.errors import FabricError
-from fabric.intent import VaultOptions
+from fabric._version import __version__
+from fabric.errors import FabricError, PlanError
+from fabric.intent import Loaded, VaultOptions
+from fabric.plan.model import FabricPlan
 from fabric.registry import nearest
+from fabric.remote.ansible import PlaybookRun
 from fabric.serial import Json, to_json
+from fabric.workflow.concluding import conclude
 from fabric.workflow.environment import Environment
+from fabric.workflow.hostoutcomes import why_not_hosts
+from fabric.workflow.hosts import LINUX, TOUCHED, load_intents, make_intents, prepare_back, record_report, reports_of
+from fabric.workflow.outcomes import PushDocument
+from fabric.workflow.planning import PlanDocument, load_intent, plan_of
 from fabric.workflow.publishing import sentence
 from fabric.workflow.request import DEFAULT_CONFIRM_S, Request
 from fabric.workflow.rollback import rollback
+from fabric.workflow.runfolder import RunFolder
+from fabric.workflow.stopwatch import Stopwatch
 from fabric.workflow.summary import Summary, Verdict
 from fabric.workflow.verbs import check, plan, provision
 
@@ -36,42 +47,146 @@ _OPTIONS: Final = (
 def ansible_entry(
     verb: str, sources: Sequence[str], *, check_mode: bool, options: Mapping[str, object]
 ) -> dict[str, object]:
-    """Returns Ansible's result of a verb: `changed`, `failed`, `msg`, `diff` and the whole `summary`.
+    """Returns Ansible's result of a verb: `changed`, `failed`, `msg`, `diff`, the whole `summary`, and the run folder.
 
     Args:
-        verb: `check`, `provision` or `rollback`. Check mode makes `provision` a `plan`.
+        verb: one of the verbs of `playbooks/library/fabricctl.py`. Check mode makes `provision` a `plan`.
         sources: inventory sources of the play.
         check_mode: nothing may change.
         options: the task's arguments, and `limit`, `vault_secrets`, `extra_vars` of the play.
     """
     try:
         _known(verb, options)
-        return _result(_VERBS[verb](_request(sources, options), Environment(), options, check_mode))
+        return _VERBS[verb](_request(sources, options), Environment(), options, check_mode)
     except FabricError as error:
         return {"changed": False, "failed": True, "msg": str(error)}
 
 
-def _check(request: Request, environment: Environment, options: _Options, check_mode: bool) -> Summary:
+def _check(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
     del check_mode  # checking changes nothing anyhow
-    return check(request, environment, live=bool(options.get("live", False)))
+    if not options.get("live", False):
+        return _result(check(request, environment))
+    if not options.get("run"):
+        return _result(check(request, environment, live=True))
+    reading = replace(environment, runner=_AlreadyRead(_run(options, "check")))
+    return _result(check(replace(request, hosts=True), reading, live=True))
 
 
-def _provision(request: Request, environment: Environment, options: _Options, check_mode: bool) -> Summary:
+@dataclass(frozen=True, slots=True)
+class _AlreadyRead:
+    """Stands for the playbook that reads hosts: the plays before this task did it, into `run`."""
+
+    run: Path
+
+    def __call__(
+        self, playbook: Path, *, extra_vars: Mapping[str, Json] | None = None, **others: object
+    ) -> PlaybookRun:
+        del playbook, others
+        for report in reports_of(self.run).values():
+            record_report(Path(str((extra_vars or {})["run"])), report)
+        return PlaybookRun("successful", 0, (), is_changed=False)
+
+
+def _provision(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
     del options
-    return plan(request, environment)[0] if check_mode else provision(request, environment)
+    try:
+        summary = plan(request, environment)[0] if check_mode else provision(request, environment)
+    except PlanError:
+        if folder := _without_switches(request, environment):
+            return _made(folder, "no switch is in the limit")
+        raise
+    answer = _result(summary)
+    stopped = why_not_hosts(summary.devices)
+    answer["failed"] = bool(stopped)  # findings alone do not stop the hosts: they are judged when all is done
+    if stopped:
+        answer["msg"] = f"{answer['msg']}; no host and no target is touched"
+    return answer
 
 
-def _rollback(request: Request, environment: Environment, options: _Options, check_mode: bool) -> Summary:
-    run = str(options.get("run") or "")
-    if not run:
-        raise FabricError("rollback needs the run folder", remedy="Name it: -e run=runs/20261129-171122-provision")
+def _without_switches(request: Request, environment: Environment) -> Path | None:
+    """Returns the run folder of a run on hosts alone, None where switches are wanted or no host is managed."""
+    wanted = replace(request, hosts=True)
+    watch = Stopwatch(environment.clock)
+    loaded = load_intent(wanted, environment, watch)
+    plan = plan_of(loaded, wanted)
+    return None if plan.switches else _host_run(loaded, plan, request, environment)
+
+
+def _rollback(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
+    run = _run(options, "rollback")
     if check_mode:
         raise FabricError("rollback has no check mode", remedy="Look at the run's report instead.")
-    return rollback(Path(run), request, environment)
+    if load_intents(run) and not _touched_switches(run):
+        return _made(run, "the run changed no switch")
+    return _result(rollback(run, request, environment))
 
 
-_VERBS: Final[Mapping[str, Callable[[Request, Environment, _Options, bool], Summary]]] = {
+def _touched_switches(run: Path) -> bool:
+    if not (run / "push.json").exists():
+        return False
+    results = RunFolder(run).read("push", PushDocument).results
+    return any(one.outcome in TOUCHED and one.nos != LINUX for one in results)
+
+
+def _intents(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
+    del check_mode  # a run folder is made in check mode too: what would be changed is told there
+    run = Path(str(options["run"])) if options.get("run") else None
+    if run is not None and (run / "hosts" / "intents.json").is_file():
+        return _made(run, "")
+    if run is not None and not run.is_dir():
+        raise FabricError(f"there is no run folder {run}", remedy="Leave -e run=… away to make a new one.")
+    wanted = replace(request, hosts=True)
+    watch = Stopwatch(environment.clock)
+    loaded = load_intent(wanted, environment, watch)
+    plan = plan_of(loaded, wanted)
+    if run is None:
+        return _made(_host_run(loaded, plan, request, environment), "")
+    make_intents(run, loaded, plan)
+    return _made(run, "")
+
+
+def _host_run(loaded: Loaded, plan: FabricPlan, request: Request, environment: Environment) -> Path:
+    """Returns a new run folder as a run on the switches leaves it, only that it concerned no switch."""
+    folder = RunFolder.create(request.runs, "hosts", environment.clock.unix_s())
+    fabric, sources = loaded.fabric, tuple(str(source) for source in request.sources)
+    folder.write("fabric", fabric)
+    alone = plan.only(())
+    folder.write("plan", PlanDocument(__version__, fabric.name, environment.clock.unix_s(), sources, alone))
+    folder.write("summary", Summary("hosts", fabric.name, Verdict.OK, run_folder=str(folder.path)))
+    make_intents(folder.path, loaded, plan)
+    return folder.path
+
+
+def _conclude(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
+    del check_mode  # it changes nothing anyhow
+    answer = _result(conclude(_run(options, "conclude"), request, environment))
+    return {**answer, "changed": False, "diff": ""}  # the tasks before told theirs
+
+
+def _back(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
+    del check_mode
+    past = _run(options, "back")
+    folder = RunFolder.create(request.runs, "back", environment.clock.unix_s())
+    names = prepare_back(past, folder.path)
+    return _made(folder.path, f"to take back on {', '.join(names)}" if names else "no host or target to take back")
+
+
+def _run(options: _Options, verb: str) -> Path:
+    run = str(options.get("run") or "")
+    if not run:
+        raise FabricError(f"{verb} needs the run folder", remedy="Name it: -e run=runs/20261129-171122-provision")
+    return Path(run)
+
+
+def _made(run: Path, msg: str) -> dict[str, object]:
+    return {"changed": False, "failed": False, "msg": msg or f"run folder {run}", "run": str(run.absolute())}
+
+
+_VERBS: Final[Mapping[str, Callable[[Request, Environment, _Options, bool], dict[str, object]]]] = {
+    "back": _back,
     "check": _check,
+    "conclude": _conclude,
+    "intents": _intents,
     "provision": _provision,
     "rollback": _rollback,
 }
@@ -122,4 +237,5 @@ def _result(summary: Summary) -> dict[str, object]:
         "msg": f"{sentence(summary)}; report: {summary.run_folder}/report.html",
         "diff": "\n".join(f"{one.device}\n{one.diff}" for one in summary.devices if one.diff),
         "summary": to_json(summary),
+        "run": str(Path(summary.run_folder).absolute()),
     }
