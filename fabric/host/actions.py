@@ -3,10 +3,11 @@
 A step is data. It is performed over any executor, or written as JSON for the agent on the host to perform at boot.
 """
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 from fabric.serial import Json, SerialError, from_json, to_json
 
@@ -26,6 +27,7 @@ __all__ = (
     "actions_from_json",
     "actions_to_json",
     "agent_json",
+    "command",
     "worst_disruption",
 )
 
@@ -165,6 +167,30 @@ _TAGS: Final[Mapping[str, type[Action]]] = {
     "controller-attribute": ControllerAttribute,
 }
 _NAMES: Final = {kind: tag for tag, kind in _TAGS.items()}
+
+
+def command(action: Action) -> str:
+    """Returns the action as a shell command for a person; the text of a file is left out, it may be secret."""
+    match action:
+        case Run(argv):
+            return shlex.join(argv)
+        case Write(path, text):
+            return f"printf %s {shlex.quote(text)} > {shlex.quote(path)}"
+        case PutFile(path, text, mode):
+            return f"# put {path} back: {len(text.encode())} bytes, mode {mode:04o}"
+        case MakeFolder(path):
+            return shlex.join(("mkdir", path))
+        case RemoveFolder(path):
+            return shlex.join(("rmdir", path))
+        case Link(path, to):
+            return shlex.join(("ln", "-s", to, path))
+        case RemoveLink(path):
+            return shlex.join(("rm", "-f", path))
+        case ControllerAttribute(nqn, traddr, name, text, source):
+            place = f"{nqn} at {traddr}" + (f" from {source}" if source else "")
+            return f"# write {text} to {name} of the controller of {place} below /sys/class/nvme"
+        case _:
+            assert_never(action)
 
 
 def agent_json(actions: Iterable[Action]) -> Json:

@@ -65,8 +65,8 @@ class PartChange:
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether nothing is to be done."""
-        return not self.forward
+        """Returns whether all is as planned; a connection that is to come up by itself is not yet."""
+        return not self.forward and not self.diff
 
 
 def intent_from_json(data: Json) -> HostIntent:

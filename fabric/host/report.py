@@ -109,11 +109,19 @@ def unit_definition(text: str, path: str) -> Definition | None:
     Raises:
         HostError: the command in it cannot be read.
     """
+    options = unit_command(text)
+    return _definition(options, path) if options else None
+
+
+def unit_command(text: str) -> dict[str, str]:
+    """Returns the options of the connection that a unit's text makes, {} when it makes none.
+
+    Raises:
+        HostError: the command in it cannot be read.
+    """
     row = re.search(r"(?m)^ExecStart=-?\S*/nvme (connect .*)$", text)
-    if row is None:
-        return None
     # systemd.service(5): `%` and `$` are written twice
-    return _definition(read_connect(f"nvme {row[1].replace('%%', '%').replace('$$', '$')}"), path)
+    return read_connect(f"nvme {row[1].replace('%%', '%').replace('$$', '$')}") if row else {}
 
 
 def _definition(options: Mapping[str, str], source: str) -> Definition:

@@ -8,13 +8,14 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from fabric.errors import HostError
 from fabric.host import names
-from fabric.host.actions import Action, ControllerAttribute, Disruption, PutFile, Run, Stage, Step, agent_json
-from fabric.host.nvme.connect import Connection, NvmeCli, connect_argv
+from fabric.host.actions import Action, ControllerAttribute, Disruption, PutFile, Stage, Step, agent_json
+from fabric.host.nvme.connect import Connection, NvmeCli, connect_argv, disconnect_actions
 from fabric.host.nvme.identity import HostIdentity
 from fabric.plan.model import HostNicPlan, HostPlan
 from fabric.resources import data_path
@@ -24,15 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = (
     "AGENT_PATH",
+    "IOPOLICY_RULES",
     "LINK_UNIT",
     "QOS_UNIT",
+    "TARGET_ACTIONS",
     "TARGET_UNIT",
     "IoPolicy",
     "boot_modules",
     "connection_files",
     "connection_unit",
-    "disabling",
-    "enabling",
+    "connection_unit_files",
     "nic_files",
     "target_files",
 )
@@ -40,6 +42,8 @@ __all__ = (
 QOS_UNIT: Final = "fabricctl-qos.service"
 LINK_UNIT: Final = "fabricctl-link.service"
 TARGET_UNIT: Final = "fabricctl-target.service"
+IOPOLICY_RULES: Final = "/etc/udev/rules.d/71-fabricctl-iopolicy.rules"
+TARGET_ACTIONS: Final = "/etc/fabricctl/target.json"
 AGENT_PATH: Final = "/usr/local/lib/fabricctl/agent.py"
 _UNITS: Final = "/etc/systemd/system"
 _ACTIONS: Final = "/etc/fabricctl"
@@ -126,26 +130,6 @@ def boot_modules(plan: HostPlan) -> tuple[str, ...]:
     return ("rdma_ucm", *soft, *own)  # rdma_ucm: userspace connects too
 
 
-def enabling(files: Iterable[PutFile]) -> tuple[Action, ...]:
-    """Returns what makes systemd and udev take the files over, without starting a unit; () when none is theirs."""
-    paths = [one.path for one in files]
-    units = [path.rpartition("/")[2] for path in paths if path.startswith(f"{_UNITS}/")]
-    actions: list[Action] = []
-    if units:
-        actions += [Run(("systemctl", "daemon-reload")), Run(("systemctl", "enable", *units))]
-    if any(path.startswith("/etc/udev/rules.d/") for path in paths):
-        actions.append(Run(("udevadm", "control", "--reload")))
-    if any(path.startswith("/etc/sysctl.d/") for path in paths):
-        actions.append(Run(("sysctl", "--system")))
-    return tuple(actions)
-
-
-def disabling(paths: Iterable[str]) -> tuple[Action, ...]:
-    """Returns what must be done before units of ours are taken away, given the paths of the files that go."""
-    units = [path.rpartition("/")[2] for path in paths if path.startswith(f"{_UNITS}/")]
-    return (Run(("systemctl", "disable", *units)),) if units else ()
-
-
 def target_files(make: Sequence[Action], remove: Sequence[Action]) -> tuple[PutFile, ...]:
     """Returns the files that publish the kernel's target at boot and take it back when the unit stops."""
     start, stop = _action_file("target", make), _action_file("target-stop", remove)
@@ -180,7 +164,13 @@ def connection_files(
     if iopolicy not in {"numa", "round-robin", "queue-depth"}:
         raise HostError("this is no multipath policy", found=repr(iopolicy), expected="numa, round-robin, queue-depth")
     rules = _filled("iopolicy.rules", nqns=nqns, iopolicy=iopolicy)
-    return (*files, PutFile("/etc/udev/rules.d/71-fabricctl-iopolicy.rules", rules))
+    return (*files, PutFile(IOPOLICY_RULES, rules))
+
+
+def connection_unit_files(unit: str) -> tuple[str, ...]:
+    """Returns the paths of a connection's unit and of what only it needs."""
+    base = f"{_ACTIONS}/{unit.removesuffix('.service')}"
+    return f"{_UNITS}/{unit}", f"{base}.json", f"{base}-stop.json"
 
 
 def _connection(one: Connection, who: HostIdentity, cli: NvmeCli) -> list[PutFile]:
@@ -189,7 +179,9 @@ def _connection(one: Connection, who: HostIdentity, cli: NvmeCli) -> list[PutFil
     unit = connection_unit(one)
     timer = str(one.policy.fast_io_fail_tmo_s)
     proof = ControllerAttribute(one.nqn, one.traddr, "fast_io_fail_tmo", timer, one.host_traddr)
-    actions = _action_file(unit.removesuffix(".service"), (proof,))
+    name = unit.removesuffix(".service")
+    actions = _action_file(name, (proof,))
+    stop = _action_file(f"{name}-stop", (replace(one, optional=True) for one in disconnect_actions((one,))))
     text = _filled(
         "connect.service",
         nqn=names.nqn(one.nqn),
@@ -198,5 +190,6 @@ def _connection(one: Connection, who: HostIdentity, cli: NvmeCli) -> list[PutFil
         link_unit=LINK_UNIT,
         command=_command(_NVME, *connect_argv(one, who, cli)[1:]),
         proof_command=_agent(actions.path),
+        stop_command=_agent(stop.path),
     )
-    return [actions, PutFile(f"{_UNITS}/{unit}", text)]
+    return [actions, stop, PutFile(f"{_UNITS}/{unit}", text)]

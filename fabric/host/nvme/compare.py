@@ -7,7 +7,7 @@ counters of NIC and switch, must tell. The number of queues is what the kernel m
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabric.host.actions import Action, ControllerAttribute
+from fabric.host.actions import Action, ControllerAttribute, Write
 from fabric.host.nvme.connect import Connection, NvmeCli, connect_actions, disconnect_actions
 from fabric.host.nvme.identity import HostIdentity
 from fabric.qos import UNKNOWN, Known
@@ -68,12 +68,13 @@ def _differences(
         if own.state != "live":
             yield ConnectionDifference(one, "state", "live", str(own.state))
         return
-    unpinned = any(path.host_traddr is UNKNOWN for path in paths)
+    unpinned = next((path for path in paths if path.host_traddr is UNKNOWN), None)
     connect = connect_actions(one, who, cli)
-    if not unpinned:
+    if unpinned is None:
         yield ConnectionDifference(one, "missing", "connected", "no controller", connect)
         return
-    anew = (ControllerAttribute(one.nqn, one.traddr, "delete_controller", "1"), *connect)
+    # by its name: an attribute written by address would take the other NICs' controllers too
+    anew = (Write(f"/sys/class/nvme/{unpinned.controller}/delete_controller", "1", optional=True), *connect)
     yield ConnectionDifference(one, "host_traddr", one.host_traddr, "chosen by routing", anew, disruptive=True)
 
 

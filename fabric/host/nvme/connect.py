@@ -65,7 +65,11 @@ class ConnectPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One controller that a host shall have."""
+    """One controller that a host shall have.
+
+    Attributes:
+        host_traddr, tos: "" and -1 leave the choice to routing and to the device: only to give back what others made.
+    """
 
     nqn: str
     traddr: str
@@ -185,7 +189,7 @@ def connect_argv(one: Connection, who: HostIdentity, cli: NvmeCli) -> tuple[str,
         f"--traddr={names.ip_address(one.traddr)}",
         f"--trsvcid={one.trsvcid}",  # early 2.0 versions refuse a missing one
         f"--nqn={names.nqn(one.nqn)}",
-        f"--host-traddr={names.ip_address(one.host_traddr)}",
+        *((f"--host-traddr={names.ip_address(one.host_traddr)}",) if one.host_traddr else ()),
         f"--hostnqn={names.nqn(who.hostnqn)}",
         f"--hostid={names.hostid(who.hostid)}",
         f"--nr-io-queues={policy.nr_io_queues}",
@@ -193,8 +197,8 @@ def connect_argv(one: Connection, who: HostIdentity, cli: NvmeCli) -> tuple[str,
         f"--keep-alive-tmo={policy.keep_alive_s}",
         f"--reconnect-delay={policy.reconnect_delay_s}",
         f"--ctrl-loss-tmo={policy.ctrl_loss_tmo_s}",
-        f"--tos={one.tos}",
     ]
+    argv += [f"--tos={one.tos}"] if one.tos >= 0 else []
     if _takes_fast_io_fail(cli):
         argv.append(f"--fast_io_fail_tmo={policy.fast_io_fail_tmo_s}")  # nvme-cli spells this one with underscores
     if cli.major >= 3:
@@ -215,7 +219,7 @@ def connect_actions(one: Connection, who: HostIdentity, cli: NvmeCli) -> tuple[A
     return run, ControllerAttribute(one.nqn, one.traddr, "fast_io_fail_tmo", text, one.host_traddr)
 
 
-def disconnect_actions(found: Iterable[Connection]) -> tuple[Action, ...]:
+def disconnect_actions(found: Iterable[Connection]) -> tuple[ControllerAttribute, ...]:
     """Returns the removal of exactly these controllers; others to the same subsystem stay."""
     return tuple(ControllerAttribute(one.nqn, one.traddr, "delete_controller", "1", one.host_traddr) for one in found)
 
@@ -280,11 +284,19 @@ def read_connect(text: str) -> dict[str, str]:
     if "connect" not in words:
         raise HostError("this is no nvme connect command", found=repr(text.strip()[:60]))
     found: dict[str, str] = {}
-    rest = iter(words[words.index("connect") + 1 :])
-    for word in rest:
+    words = words[words.index("connect") + 1 :]
+    while words:
+        word = words.pop(0)
         name, equals, value = word.partition("=")
         if word.startswith("--"):
-            found[name[2:]] = value if equals else next(rest, "")
+            found[name[2:]] = value if equals else _value(words)
         elif word[:2] in _LONG:
-            found[_LONG[word[:2]]] = word[2:] or next(rest, "")
+            found[_LONG[word[:2]]] = word[2:] or _value(words)
     return found
+
+
+def _value(words: list[str]) -> str:
+    """Takes the next word if it is a value; an option that stands alone, `--idempotent`, has none."""
+    if not words or re.fullmatch(r"-\D.*", words[0]):
+        return ""
+    return words.pop(0)

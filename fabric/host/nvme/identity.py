@@ -9,7 +9,7 @@ from typing import Final
 
 from fabric.errors import HostError
 from fabric.host import names
-from fabric.host.actions import Action, PutFile
+from fabric.host.actions import PutFile
 from fabric.qos import UNKNOWN, Known
 
 __all__ = ("HOSTID_PATH", "HOSTNQN_PATH", "HostIdentity", "identity", "identity_actions")
@@ -59,7 +59,7 @@ def identity(hostnqn: Known[str | None], hostid: Known[str | None], *, new_uuid:
     return HostIdentity(has_nqn, has_id, warning)
 
 
-def identity_actions(pair: HostIdentity, *, hostnqn: str | None, hostid: str | None) -> tuple[Action, ...]:
+def identity_actions(pair: HostIdentity, *, hostnqn: str | None, hostid: str | None) -> tuple[PutFile, ...]:
     """Returns the files to make; what is there stays untouched. hostnqn, hostid: text of the files, None for none."""
     wanted = ((HOSTNQN_PATH, pair.hostnqn, hostnqn), (HOSTID_PATH, pair.hostid, hostid))
     return tuple(PutFile(path, f"{text}\n") for path, text, there in wanted if not (there or "").strip())

@@ -18,10 +18,23 @@ from fabric.intent.model import NvmeTarget, Subsystem
 from fabric.qos import UNKNOWN, Known
 from fabric.state.host import NvmetPort, NvmetState, NvmetSubsystem
 
-__all__ = ("planned_target", "read_target", "read_tree", "removal_actions", "standing_part", "target_actions")
+__all__ = (
+    "numbered",
+    "planned_target",
+    "read_target",
+    "read_tree",
+    "removal_actions",
+    "return_actions",
+    "standing_part",
+    "target_actions",
+)
 
 ROOT: Final = "/sys/kernel/config/nvmet"
-_MODULES: Final = ("nvmet", "nvmet-rdma")
+# a module makes its folder where configfs is mounted; on a bare host nobody did that yet
+_READY: Final[tuple[Action, ...]] = (
+    Run(("modprobe", "-a", "nvmet", "nvmet-rdma")),
+    Run(("mount", "-t", "configfs", "none", "/sys/kernel/config"), unless_exists=ROOT),
+)
 _MAX_DEPTH: Final = "5"  # ports/1/subsystems/NQN, subsystems/NQN/namespaces/1/enable
 
 
@@ -67,16 +80,24 @@ def target_actions(wanted: NvmetState, found: NvmetState | None = None) -> tuple
     unwanted = _unpublishing(wanted, found)
     if not unwanted and all(_holds(wanted, found)):
         return ()
-    actions: list[Action] = [Run(("modprobe", "-a", *_MODULES)), *unwanted]
+    actions: list[Action] = [*_READY, *unwanted]
     for one in wanted.subsystems:
         actions += _subsystem_actions(one, subsystems.get(one.nqn, NvmetSubsystem(one.nqn)))
-    taken = {port.number for port in found.ports}
-    for port in wanted.ports:
-        standing = ports.get(_address(port))
-        number = standing.number if standing else _free(port.number, taken)
-        taken.add(number)
-        actions += _port_actions(port, number, standing)
+    for port in numbered(wanted, found).ports:
+        actions += _port_actions(port, port.number, ports.get(_address(port)))
     return tuple(actions)
+
+
+def numbered(wanted: NvmetState, found: NvmetState) -> NvmetState:
+    """Returns `wanted` with the numbers that its ports have, or get beside those that are there."""
+    ports = {_address(port): port.number for port in found.ports}
+    taken = set(ports.values())
+    result = []
+    for port in wanted.ports:
+        number = ports[_address(port)] if _address(port) in ports else _free(port.number, taken)
+        taken.add(number)
+        result.append(replace(port, number=number))
+    return replace(wanted, ports=tuple(result))
 
 
 def _holds(wanted: NvmetState, found: NvmetState) -> Iterable[bool]:
@@ -204,7 +225,68 @@ def removal_actions(state: NvmetState, found: NvmetState | None = None) -> tuple
 
 def _without_namespace(base: str, nsid: int) -> list[Action]:
     folder = f"{base}/namespaces/{nsid}"
-    return [Write(f"{folder}/enable", "0"), RemoveFolder(folder)]
+    return [Write(f"{folder}/enable", "0", optional=True), RemoveFolder(folder)]
+
+
+def return_actions(
+    before: NvmetState, wanted: NvmetState, *, hosts: Iterable[str] = (), gone: Iterable[str] = ()
+) -> tuple[Action, ...]:
+    """Returns the way back to `before`, from whatever was done of the way to `wanted`, and from nothing of it too.
+
+    Args:
+        before: all that stood.
+        wanted: what was to stand, ports by their real numbers. What others own is not touched.
+        hosts: the hosts that had a folder before, admitted or not.
+        gone: NQNs of subsystems that stood and were to go.
+    """
+    stood = {one.nqn: one for one in before.subsystems}
+    ports = {_address(port): port for port in before.ports}
+    touched = {*gone, *(one.nqn for one in wanted.subsystems)}
+    new = tuple(one for one in wanted.subsystems if one.nqn not in stood)
+    actions: list[Action] = list(_READY) if touched & stood.keys() else []
+    for port in wanted.ports:
+        was = ports.get(_address(port))
+        kept = () if was is None else was.subsystems
+        base = f"{ROOT}/ports/{port.number}"
+        actions += [RemoveLink(f"{base}/subsystems/{nqn}") for nqn in port.subsystems if nqn not in kept]
+        actions += [] if was else [RemoveFolder(base)]
+    actions += removal_actions(NvmetState(new), NvmetState((*before.subsystems, *new)))
+    planned = {one.nqn: one for one in wanted.subsystems}
+    for nqn in sorted(touched & stood.keys()):
+        actions += _returned(stood[nqn], planned.get(nqn, NvmetSubsystem(nqn)))
+    admitted = {host for one in wanted.subsystems for host in one.allowed_hosts} - {*hosts}
+    admitted -= {host for one in before.subsystems for host in one.allowed_hosts}
+    actions += [RemoveFolder(f"{ROOT}/hosts/{host}") for host in sorted(admitted)]
+    for port in before.ports:
+        if set(port.subsystems) & touched:
+            actions += _port_actions(port, port.number, None)
+    return tuple(actions)
+
+
+def _returned(before: NvmetSubsystem, wanted: NvmetSubsystem) -> Iterable[Action]:
+    """One subsystem as it was; each action is taken whether it has been undone already or not."""
+    base = f"{ROOT}/subsystems/{before.nqn}"
+    yield MakeFolder(base)
+    for host in wanted.allowed_hosts:
+        if host not in before.allowed_hosts:
+            yield RemoveLink(f"{base}/allowed_hosts/{host}")
+    if before.any_host is not UNKNOWN:
+        yield Write(f"{base}/attr_allow_any_host", str(int(before.any_host)))
+    for host in before.allowed_hosts:
+        yield MakeFolder(f"{ROOT}/hosts/{host}")
+        yield Link(f"{base}/allowed_hosts/{host}", f"{ROOT}/hosts/{host}")
+    planned = {nsid: device for nsid, device, _ in wanted.namespaces}
+    for nsid, device, on in before.namespaces:
+        folder = f"{base}/namespaces/{nsid}"
+        yield MakeFolder(folder)
+        if planned.get(nsid, device) != device or not on:
+            yield Write(f"{folder}/enable", "0")  # the device is locked while it is enabled
+        if device:
+            yield Write(f"{folder}/device_path", device)
+        if on:
+            yield Write(f"{folder}/enable", "1")
+    for nsid in planned.keys() - {nsid for nsid, *_ in before.namespaces}:
+        yield from _without_namespace(base, nsid)
 
 
 # --- what stands there ----------------------------------------------------------------------------------------------

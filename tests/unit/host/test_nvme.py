@@ -297,6 +297,7 @@ MODULES = Run(("modprobe", "-a", "nvmet", "nvmet-rdma"))
 def test_target_is_written_in_the_kernels_order() -> None:
     assert target_actions(planned_target(target(HOSTNQN))) == (
         MODULES,
+        Run(("mount", "-t", "configfs", "none", "/sys/kernel/config"), unless_exists=ROOT),
         MakeFolder(SUB),
         Write(f"{SUB}/attr_allow_any_host", "0"),
         MakeFolder(f"{ROOT}/hosts/{HOSTNQN}"),
@@ -317,7 +318,7 @@ def test_removal_undoes_in_the_reverse_order() -> None:
     assert removal_actions(planned_target(target(HOSTNQN))) == (
         RemoveLink(f"{PORT}/subsystems/{KV1}"),
         RemoveFolder(PORT),
-        Write(f"{SUB}/namespaces/1/enable", "0"),
+        Write(f"{SUB}/namespaces/1/enable", "0", optional=True),
         RemoveFolder(f"{SUB}/namespaces/1"),
         RemoveLink(f"{SUB}/allowed_hosts/{HOSTNQN}"),
         RemoveFolder(SUB),

@@ -10,7 +10,7 @@ import pytest
 
 from fabric.errors import HostError
 from fabric.host import names
-from fabric.host.actions import PutFile, Run, Step
+from fabric.host.actions import PutFile, Step
 from fabric.host.families.catalog import driver
 from fabric.host.nvme.connect import Connection, NvmeCli
 from fabric.host.nvme.identity import HostIdentity
@@ -22,8 +22,6 @@ from fabric.host.units import (
     boot_modules,
     connection_files,
     connection_unit,
-    disabling,
-    enabling,
     nic_files,
     target_files,
 )
@@ -174,18 +172,3 @@ def test_modules_of_hosts_and_targets() -> None:
     assert boot_modules(HostPlan("gpu1", "host", (nic(),))) == ("rdma_ucm", "nvme-rdma")
     soft = HostPlan("kv1", "target", (nic(family="rxe"),))
     assert boot_modules(soft) == ("rdma_ucm", "rdma_rxe", "nvmet", "nvmet-rdma")
-
-
-def test_files_are_taken_over_without_a_start() -> None:
-    files = (*nic_files(steps(), (nic(), nic(netdev="eth1"))), *connection_files((ONE,), WHO, V2))
-    argvs = [action.argv for action in enabling(files) if isinstance(action, Run)]
-    assert argvs == [
-        ("systemctl", "daemon-reload"),
-        ("systemctl", "enable", QOS_UNIT, LINK_UNIT, connection_unit(ONE)),
-        ("udevadm", "control", "--reload"),
-        ("sysctl", "--system"),
-    ]
-    assert enabling(()) == ()
-    away = disabling(file.path for file in files)
-    assert away == (Run(("systemctl", "disable", QOS_UNIT, LINK_UNIT, connection_unit(ONE))),)
-    assert disabling(("/etc/fabricctl/qos.json",)) == ()

@@ -1,0 +1,114 @@
+"""Performs a change of one part of a host, proves it by reading again, and takes it back when it fails."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, assert_never
+
+from fabric.errors import FabricError, HostError, RollbackFailedError
+from fabric.host.actions import Action, command
+from fabric.host.change import HostIntent, Part, PartChange
+from fabric.host.executor import Executor, perform, perform_all
+from fabric.host.parts.connect import design_connect
+from fabric.host.parts.nic import design_nic
+from fabric.host.parts.target import design_target
+
+__all__ = ("apply_part", "design_part", "revert_part")
+
+_LOOKS: Final = 10  # a second apart: udev sets the multipath policy after the connect has returned
+_SHOWN_LINES: Final = 6
+
+
+def design_part(part: Part, intent: HostIntent, executor: Executor, *, new_uuid: str) -> PartChange:
+    """Returns what brings one part of a host about; it reads the host and changes nothing.
+
+    Args:
+        part: which.
+        intent: of that host.
+        executor: the host.
+        new_uuid: for the host's identity, used only when it has none.
+
+    Raises:
+        HostError: the host cannot be reached, or lacks what the part needs.
+        UnsupportedFeatureError: a NIC family cannot do the plan.
+    """
+    match part:
+        case Part.NIC:
+            return design_nic(intent, executor)
+        case Part.TARGET:
+            return design_target(intent, executor)
+        case Part.CONNECT:
+            return design_connect(intent, executor, new_uuid=new_uuid)
+        case _:
+            assert_never(part)
+
+
+def apply_part(change: PartChange, executor: Executor, *, redesign: Callable[[], PartChange]) -> None:
+    """Performs the change; afterwards the host is as planned, which `redesign` proves by reading it again.
+
+    Raises:
+        HostError: it failed, and the host is as it was.
+        RollbackFailedError: it failed, and so did the way back; the remedy has the commands that are left.
+    """
+    try:
+        perform_all(executor, change.forward, host=change.host)
+        _settle(change, executor, redesign)
+    except FabricError as error:
+        _take_back(change, executor, because=str(error))
+        raise HostError(
+            f"part {change.part} was not changed",
+            where=change.host,
+            found=str(error),
+            remedy="The host is as it was before." if change.forward else "",
+        ) from error
+
+
+def revert_part(change: PartChange, executor: Executor) -> None:
+    """Brings what was read before back, whatever of the change was performed; more than once is no failure.
+
+    Raises:
+        RollbackFailedError: a command failed; the rest was performed, and the remedy has those that are left.
+    """
+    _take_back(change, executor, because="")
+
+
+def _settle(change: PartChange, executor: Executor, redesign: Callable[[], PartChange]) -> None:
+    for look in range(_LOOKS):
+        again = redesign()
+        if again.is_empty:
+            return
+        if look + 1 < _LOOKS:
+            executor.run(["sleep", "1"])
+    lines = again.diff.splitlines() or [command(action) for action in again.forward]
+    more = f" and {len(lines) - _SHOWN_LINES} lines more" if len(lines) > _SHOWN_LINES else ""
+    raise HostError("the host is not as planned", where=change.host, found="; ".join(lines[:_SHOWN_LINES]) + more)
+
+
+def _take_back(change: PartChange, executor: Executor, *, because: str) -> None:
+    left: list[Action] = []
+    reasons: list[str] = []
+    for at, action in enumerate(change.backward):
+        try:
+            perform(executor, action, host=change.host)
+        except HostError as error:
+            left.append(action)
+            reasons.append(str(error))
+            if not _is_there(executor):
+                left += change.backward[at + 1 :]
+                break
+    if left:
+        raise RollbackFailedError(
+            f"part {change.part} could not be taken back",
+            where=change.host,
+            found="; ".join((*([because] if because else []), *reasons)),
+            remedy=_remedy(left),
+        )
+
+
+def _is_there(executor: Executor) -> bool:
+    try:
+        return executor.run(["true"]).ok
+    except HostError:
+        return False
+
+
+def _remedy(left: Sequence[Action]) -> str:
+    return "\n".join(("These commands are left:", *(f"  {command(action)}" for action in left)))
