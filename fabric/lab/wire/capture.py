@@ -51,9 +51,9 @@ class Captures:
         """
         if endpoint in self._running:
             raise FabricError("the port is captured already", where="/".join(endpoint))
-        if path.exists() and not path.is_file():  # a pipe that nobody reads would stop the forwarding thread
-            raise FabricError("a capture is written to a file", where=str(path))
         try:
+            if path.exists() and not path.is_file():  # a pipe that nobody reads would stop the forwarding thread
+                raise FabricError("a capture is written to a file", where=str(path))
             self._running[endpoint] = _Capture(path, start_unix_ns)
         except OSError as error:
             raise FabricError(f"the capture cannot be made: {error}", where=str(path)) from error
