@@ -3,9 +3,10 @@
 
     python tests/run_cases.py DIR [--json]
 
-A case is judged when its area is `switch`, its network OS has a package here, and its rule is one of ours, by id or
-by `ALIASES`. A judged case matches when the rule's findings have the expected verdict, and name the expected device,
-ports, priority and details: no port less, no port more. Exit 1 if a judged case does not match, or none was judged.
+A case is judged when its rule is one of ours, by id or by `ALIASES`, and its area is `host`, `nvme`, or `switch` with
+a network OS that has a package here. A judged case matches when the rule's findings have the expected verdict, and name
+the expected device, ports, priority and details: no port less, no port more. Exit 1 if a judged case does not match, or
+none was judged.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from fabric.nos.base import Nos
 from fabric.nos.catalog import catalog
 from fabric.registry import UnknownNameError
 from fabric.state import Finding, Severity, Status
+from tests.host_cases import HOST_RULES
 
 # Other names for our rules, with the same meaning.
 ALIASES: Final[Mapping[str, str]] = {
@@ -55,6 +57,7 @@ _POLICY: Final[Mapping[str, str]] = {
     "host_dcbx_willing": "host_dcbx_willing",
 }
 
+_HOST_AREAS: Final = frozenset({"host", "nvme"})
 _PLACE_KEYS: Final = frozenset({"device", "port", "priority"})
 
 
@@ -92,7 +95,7 @@ def judge(path: Path) -> CaseResult:
     name, title, wanted = str(case["id"]), str(case["title"]), case["expect"]
     try:
         rule = _rule(case)
-        findings = [one for one in evaluate([_subject(case)]) if one.rule == rule]
+        findings = _findings(case, rule)
     except NotJudgedError as reason:
         return CaseResult(name, title, "", str(wanted.get("rule", "")), "", "not judged", str(reason))
     verdict = str(wanted["verdict"])
@@ -106,13 +109,23 @@ def judge(path: Path) -> CaseResult:
 
 
 def _rule(case: Mapping[str, Any]) -> str:
-    if case["area"] != "switch":
-        raise NotJudgedError(f"area {case['area']}: no switch rule can tell")
-    wanted = str(case["expect"].get("rule", ""))
+    area, wanted = case["area"], str(case["expect"].get("rule", ""))
     rule = ALIASES.get(wanted, wanted)
-    if rule not in rules.names():
-        raise NotJudgedError(f"no rule {wanted}")
+    if area not in {"switch", *_HOST_AREAS}:
+        raise NotJudgedError(f"area {area}: no rule here can tell")
+    if rule not in (HOST_RULES if area in _HOST_AREAS else rules.names()):
+        raise NotJudgedError(f"area {area}: no rule {wanted}" if area in _HOST_AREAS else f"no rule {wanted}")
     return rule
+
+
+def _findings(case: Mapping[str, Any], rule: str) -> list[Finding]:
+    if case["area"] not in _HOST_AREAS:
+        return [one for one in evaluate([_subject(case)]) if one.rule == rule]
+    given = case["given"]
+    try:
+        return list(HOST_RULES[rule](given.get("facts", {}), given.get("files", {})))
+    except (FabricError, KeyError, ValueError) as error:
+        raise NotJudgedError(f"the facts or files of the case cannot be read: {error}") from error
 
 
 def _subject(case: Mapping[str, Any]) -> Subject:
@@ -167,6 +180,8 @@ def _differences(said: Sequence[Finding], where: Mapping[str, Any]) -> Iterable[
     if "priority" in where and {one.where.priority for one in said} != {where["priority"]}:
         yield f"priority {said[0].where.priority}, expected {where['priority']}"
     for one in said:
+        if one.rule in HOST_RULES:
+            yield from (f"{key} is not named" for key in where.keys() - _PLACE_KEYS - dict(one.where.details).keys())
         for key, value in one.where.details:
             if key in where.keys() - _PLACE_KEYS and where[key] != value:
                 yield f"{key} {value}, expected {where[key]}"

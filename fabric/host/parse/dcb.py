@@ -7,11 +7,11 @@ entries, and the port trusts the priority code point. Source: hosts.md 4.2; samp
 from typing import Any, Final
 
 from fabric.errors import HostError
-from fabric.host.parse.text import document, pairs, whole
+from fabric.host.parse.text import PRIORITIES, document, number, numbers, pairs, whole
 from fabric.qos import UNKNOWN, Known
-from fabric.state.host import NicState
+from fabric.state.host import NicState, PauseCounters
 
-__all__ = ("read_app", "read_buffer", "read_dcbx", "read_ets", "read_pfc", "read_text")
+__all__ = ("read_app", "read_buffer", "read_dcbx", "read_ets", "read_pause_counters", "read_pfc", "read_text")
 
 # iproute2 /etc/iproute2/rt_dsfield and RFC 2474, 2597, 3246, 5865: the names that `dcb` prints without -N
 _DSCP: Final = {
@@ -21,6 +21,8 @@ _DSCP: Final = {
     "VOICE-ADMIT": 44,
     "default": 0,
 }
+_DSCPS: Final = 64
+_UDP_PORTS: Final = 65536
 
 
 def read_pfc(text: str, netdev: str = "") -> NicState:
@@ -29,8 +31,16 @@ def read_pfc(text: str, netdev: str = "") -> NicState:
     return NicState(
         netdev,
         pfc_priorities=_on(data.get("prio_pfc")),
-        pfc_capability=_number(data.get("pfc_cap")),
-        pfc_delay=_number(data.get("delay")),
+        pfc_capability=number(data.get("pfc_cap")),
+        pfc_delay=number(data.get("delay")),
+    )
+
+
+def read_pause_counters(text: str, netdev: str = "") -> PauseCounters:
+    """Returns pause frames by priority from `dcb -j -s pfc show`: requests were sent, indications received."""
+    data = _object(text)
+    return PauseCounters(
+        netdev, pfc_rx_xoff=numbers(data.get("indications")), pfc_tx_xoff=numbers(data.get("requests"))
     )
 
 
@@ -40,9 +50,9 @@ def read_ets(text: str, netdev: str = "") -> NicState:
     willing = data.get("willing")
     return NicState(
         netdev,
-        prio_tc=_numbers(data.get("prio_tc")),
-        ets_percent=_numbers(data.get("tc_bw")),
-        tsa=tuple(str(one) for one in data["tc_tsa"]) if "tc_tsa" in data else UNKNOWN,
+        prio_tc=_classes(numbers(data.get("prio_tc"))),
+        ets_percent=numbers(data.get("tc_bw")),
+        tsa=_words(data.get("tc_tsa")),
         ets_willing=willing if isinstance(willing, bool) else UNKNOWN,
     )
 
@@ -50,11 +60,11 @@ def read_ets(text: str, netdev: str = "") -> NicState:
 def read_app(text: str, netdev: str = "") -> NicState:
     """Returns the DSCP entries from `dcb -j app show`, and what the port trusts because of them."""
     data = _object(text)
-    dscps = _entries(data.get("dscp_prio", []))
+    dscps = _entries(data.get("dscp_prio", []), below=_DSCPS)
     return NicState(
         netdev,
         dscp_to_priority=dscps,
-        udp_port_to_priority=_entries(data.get("dgram_port_prio", [])),
+        udp_port_to_priority=_entries(data.get("dgram_port_prio", []), below=_UDP_PORTS),
         trust="dscp" if dscps else "pcp",
     )
 
@@ -64,9 +74,9 @@ def read_buffer(text: str, netdev: str = "") -> NicState:
     data = _object(text)
     return NicState(
         netdev,
-        prio_buffer=_numbers(data.get("prio_buffer")),
-        buffer_bytes=_numbers(data.get("buffer_size")),
-        buffer_total_bytes=_number(data.get("total_size")),
+        prio_buffer=numbers(data.get("prio_buffer")),
+        buffer_bytes=numbers(data.get("buffer_size")),
+        buffer_total_bytes=number(data.get("total_size")),
     )
 
 
@@ -80,30 +90,32 @@ def read_dcbx(text: str, netdev: str = "") -> NicState:
 
 
 def read_text(text: str, netdev: str = "") -> NicState:
-    """Returns the same from the text form of `dcb … show`, one or several outputs after each other."""
+    """Returns the same from the text form of `dcb … show`, one or several outputs after each other.
+
+    Raises:
+        HostError: a value that stands there is none.
+    """
     rows = {words[0]: words[1:] for line in text.splitlines() if (words := line.split()) and words[0] != "#"}
-    pfc = rows.get("prio-pfc")
     flags = _flags(text)
-    sizes = _by_index(rows.get("buffer-size"))
     app = "dscp-prio" in rows or "dgram-port-prio" in rows
-    dscps = tuple(sorted((_dscp(name), int(prio)) for name, prio in pairs(rows.get("dscp-prio", ())).items()))
-    udp = tuple(sorted((int(port), int(prio)) for port, prio in pairs(rows.get("dgram-port-prio", ())).items()))
-    tsa = rows.get("tc-tsa")
+    dscps = _entries([[name, _whole(prio)] for name, prio in pairs(rows.get("dscp-prio", ())).items()], below=_DSCPS)
+    ports = [[_whole(port), _whole(prio)] for port, prio in pairs(rows.get("dgram-port-prio", ())).items()]
+    pfc, tsa, total = _by_index(rows.get("prio-pfc")), _by_index(rows.get("tc-tsa")), rows.get("total-size")
     return NicState(
         netdev,
-        pfc_priorities=UNKNOWN if pfc is None else tuple(int(k) for k, v in pairs(pfc).items() if v == "on"),
+        pfc_priorities=UNKNOWN if pfc is UNKNOWN else tuple(at for at, word in enumerate(pfc) if word == "on"),
         pfc_capability=_flag_number(flags, "pfc-cap"),
         pfc_delay=_flag_number(flags, "delay"),
-        prio_tc=_by_index(rows.get("prio-tc")),
-        ets_percent=_by_index(rows.get("tc-bw")),
-        tsa=UNKNOWN if tsa is None else tuple(pairs(tsa).values()),
+        prio_tc=_whole_by_index(rows.get("prio-tc")),
+        ets_percent=_whole_by_index(rows.get("tc-bw")),
+        tsa=tsa,
         ets_willing=flags["willing"] == "on" if "willing" in flags else UNKNOWN,
         dscp_to_priority=dscps if app else UNKNOWN,
-        udp_port_to_priority=udp if app else UNKNOWN,
+        udp_port_to_priority=_entries(ports, below=_UDP_PORTS) if app else UNKNOWN,
         trust=("dscp" if dscps else "pcp") if app else UNKNOWN,
-        prio_buffer=_by_index(rows.get("prio-buffer")),
-        buffer_bytes=sizes,
-        buffer_total_bytes=whole(rows["total-size"][0].rstrip("b"), "total-size") if "total-size" in rows else UNKNOWN,
+        prio_buffer=_whole_by_index(rows.get("prio-buffer")),
+        buffer_bytes=_whole_by_index(rows.get("buffer-size")),
+        buffer_total_bytes=_whole(total[0]) if total else UNKNOWN,
     )
 
 
@@ -116,20 +128,37 @@ def _object(text: str) -> dict[str, Any]:
     return data
 
 
-def _on(values: list[bool] | None) -> Known[tuple[int, ...]]:
-    return UNKNOWN if values is None else tuple(index for index, value in enumerate(values) if value)
+def _on(values: Any) -> Known[tuple[int, ...]]:
+    """Eight booleans; `"off"`, which is true to Python, makes no priority paused."""
+    if not isinstance(values, list) or len(values) != PRIORITIES or not all(isinstance(one, bool) for one in values):
+        return UNKNOWN
+    return tuple(index for index, value in enumerate(values) if value)
 
 
-def _number(value: Any) -> Known[int]:
-    return value if isinstance(value, int) else UNKNOWN
+def _words(values: Any) -> Known[tuple[str, ...]]:
+    if not isinstance(values, list) or len(values) != PRIORITIES or not all(isinstance(one, str) for one in values):
+        return UNKNOWN
+    return tuple(values)
 
 
-def _numbers(values: list[int] | None) -> Known[tuple[int, ...]]:
-    return UNKNOWN if values is None else tuple(values)
+def _classes(found: Known[tuple[int, ...]]) -> Known[tuple[int, ...]]:
+    return UNKNOWN if found is UNKNOWN or not all(0 <= tc < PRIORITIES for tc in found) else found
 
 
-def _entries(values: list[list[int]]) -> tuple[tuple[int, int], ...]:
-    return tuple(sorted((key, priority) for key, priority in values))
+def _entries(values: Any, *, below: int) -> tuple[tuple[int, int], ...]:
+    """`[[26, 3], ["CS6", 6]]`. One key with two priorities is refused: drivers differ in which of them holds."""
+    rows = values if isinstance(values, list) else [values]
+    found: dict[int, int] = {}
+    for row in rows:
+        pair = [_DSCP.get(one, one) if isinstance(one, str) else one for one in row] if isinstance(row, list) else []
+        if len(pair) != 2:
+            raise HostError("dcb printed an entry that is no pair", found=repr(row))
+        key, priority = (number(_whole(one) if isinstance(one, str) else one) for one in pair)
+        if key is UNKNOWN or priority is UNKNOWN or not (0 <= key < below and 0 <= priority < PRIORITIES):
+            raise HostError("dcb printed an entry out of range", found=repr(row))
+        if found.setdefault(key, priority) != priority:
+            raise HostError("dcb maps one entry to two priorities", found=f"{key} to {found[key]} and {priority}")
+    return tuple(sorted(found.items()))
 
 
 def _flags(text: str) -> dict[str, str]:
@@ -146,9 +175,17 @@ def _flag_number(flags: dict[str, str], name: str) -> Known[int]:
     return whole(flags[name], name) if name in flags else UNKNOWN
 
 
-def _by_index(words: list[str] | None) -> Known[tuple[int, ...]]:
-    return UNKNOWN if words is None else tuple(whole(value.rstrip("b"), "value") for value in pairs(words).values())
+def _whole(text: str) -> int:
+    return whole(text.rstrip("b"), "a value of dcb")
 
 
-def _dscp(name: str) -> int:
-    return _DSCP[name] if name in _DSCP else whole(name, "DSCP")
+def _by_index(words: list[str] | None) -> Known[tuple[str, ...]]:
+    """`0:50 1:0 …`, eight of them in any order."""
+    found = pairs(words or ())
+    keys = [str(index) for index in range(PRIORITIES)]
+    return tuple(found[key] for key in keys) if set(found) == set(keys) else UNKNOWN
+
+
+def _whole_by_index(words: list[str] | None) -> Known[tuple[int, ...]]:
+    found = _by_index(words)
+    return UNKNOWN if found is UNKNOWN else tuple(_whole(one) for one in found)

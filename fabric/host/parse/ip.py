@@ -1,10 +1,11 @@
 """`ip -j address show`: link, MTU, addresses. No sample; seen on Debian 12 (iproute2 6.1)."""
 
 import ipaddress
+from collections.abc import Iterator
 from typing import Any
 
 from fabric.errors import HostError
-from fabric.host.parse.text import document
+from fabric.host.parse.text import document, number
 from fabric.qos import UNKNOWN
 from fabric.state.host import NicState
 
@@ -24,17 +25,24 @@ def read_address(text: str, netdev: str = "") -> NicState:
     own = rows.get(netdev)
     if own is None:
         raise HostError("the host has no such netdev", where=netdev, found=", ".join(sorted(filter(None, rows))))
-    parent = str(own["link"]) if "link" in own else None
+    parent = own.get("link") if isinstance(own.get("link"), str) else None
     below = rows.get(parent or "", {})
+    flags, info = own.get("flags"), own.get("addr_info")
     return NicState(
         netdev,
-        mtu_bytes=int(own["mtu"]) if "mtu" in own else UNKNOWN,
-        link_up="UP" in own["flags"] if "flags" in own else UNKNOWN,
-        addresses=tuple(_address(one) for one in own.get("addr_info", ()) if "local" in one),
+        mtu_bytes=number(own.get("mtu")),
+        link_up="UP" in flags if isinstance(flags, list) else UNKNOWN,
+        addresses=tuple(_addresses(info)) if isinstance(info, list) else UNKNOWN,
         parent=parent,
-        parent_mtu_bytes=int(below["mtu"]) if "mtu" in below else UNKNOWN,
+        parent_mtu_bytes=number(below.get("mtu")),
     )
 
 
-def _address(one: dict[str, Any]) -> str:
-    return str(ipaddress.ip_interface(f"{one['local']}/{one['prefixlen']}"))
+def _addresses(info: list[Any]) -> Iterator[str]:
+    for one in info:
+        if isinstance(one, dict) and "local" in one:
+            text = f"{one['local']}/{one.get('prefixlen')}"
+            try:
+                yield str(ipaddress.ip_interface(text))
+            except ValueError as error:
+                raise HostError("ip printed an address that is none", found=repr(text)) from error

@@ -30,7 +30,7 @@ def read_lldp(text: str) -> tuple[LldpNeighbour, ...]:
         HostError: the text is of another tool.
     """
     root = document(text, "lldpcli")
-    if not isinstance(root, dict) or "lldp" not in root:
+    if not isinstance(root, dict) or not isinstance(root.get("lldp"), dict | list):
         raise HostError("this is no JSON of lldpcli", expected="an object with the key `lldp`")
     return tuple(_neighbour(name, body) for part in _each(root["lldp"]) for name, body in _interfaces(part))
 
@@ -56,7 +56,7 @@ def read_lldp_text(text: str) -> tuple[LldpNeighbour, ...]:
         elif key == "SysDescr":
             found[-1] = replace(found[-1], system_description=value)
         elif key == "PortID":
-            found[-1] = replace(found[-1], port_id=value.split()[-1])
+            found[-1] = replace(found[-1], port_id=value.split()[-1] if value else UNKNOWN)
         elif key == "PortDescr":
             found[-1] = replace(found[-1], port_description=value)
         elif (tlv := _TLV_LINE.fullmatch(line)) and tlv[1] == _OUI:
@@ -84,8 +84,9 @@ def _neighbour(netdev: str, body: Mapping[str, Any]) -> LldpNeighbour:
     dcbx = DcbxState()
     for group in _each(body.get("unknown-tlvs", {})):
         for tlv in _each(group.get("unknown-tlv", [])):
-            if tlv.get("oui") == _OUI:
-                dcbx = with_tlv(dcbx, int(tlv["subtype"]), _bytes(str(tlv.get("value", ""))))
+            subtype = str(tlv.get("subtype"))
+            if str(tlv.get("oui")).upper() == _OUI and subtype.isdecimal():
+                dcbx = with_tlv(dcbx, int(subtype), _bytes(str(tlv.get("value", ""))))
     return LldpNeighbour(
         netdev,
         system=system,
@@ -116,7 +117,11 @@ def _text(node: Any) -> Known[str]:
 
 
 def _bytes(text: str) -> bytes:
-    return bytes.fromhex(text.replace(",", ""))
+    """The octets of `08,0A`; none of a text that is no such list, so that the TLV changes nothing."""
+    try:
+        return bytes.fromhex(text.replace(",", ""))
+    except ValueError:
+        return b""
 
 
 def with_tlv(state: DcbxState, subtype: int, value: bytes) -> DcbxState:

@@ -51,7 +51,7 @@ def read_mlnx_qos(text: str, netdev: str = "") -> NicState:
         dscp_to_priority=tuple(sorted(dscps.items())),
         pfc_priorities=tuple(index for index, value in enumerate(rows["enabled"]) if value),
         prio_buffer=tuple(rows["buffer"]) if "buffer" in rows else UNKNOWN,
-        buffer_bytes=tuple(int(size) for size in buffers[1].split(",")) if buffers else UNKNOWN,
+        buffer_bytes=tuple(int(size) for size in buffers[1].split(",") if size) if buffers else UNKNOWN,
         buffer_total_bytes=int(buffers[2]) if buffers else UNKNOWN,
         cable_m=int(cable[1]) if cable else UNKNOWN,
     )
@@ -85,7 +85,8 @@ def _pfc_rows(lines: Iterable[str]) -> dict[str, list[int]]:
         if line.startswith("PFC configuration:"):
             inside = True
         elif inside and words and words[0] in {"enabled", "buffer"} and len(words) == PRIORITIES + 1:
-            rows[words[0]] = [int(word) for word in words[1:]]
+            if all(word.isdecimal() for word in words[1:]):
+                rows[words[0]] = [int(word) for word in words[1:]]
         elif inside and not line[:1].isspace():
             break
     if "enabled" not in rows:

@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from fabric.errors import HostError
-from fabric.host.parse.text import PRIORITIES, indexed, pairs
-from fabric.qos import UNKNOWN
+from fabric.host.parse.text import PRIORITIES, indexed, pairs, whole
+from fabric.qos import UNKNOWN, Known
 from fabric.state.host import NicState
 
 __all__ = ("read_niccli_qos",)
@@ -24,12 +24,15 @@ def read_niccli_qos(text: str, netdev: str = "") -> NicState:
     prio_map = re.search(r"PRIO_MAP:\s*(.+)", text)
     if prio_map is None:
         raise HostError("this is no output of niccli qos", found=repr(text.strip()[:60]))
-    prio_tc = {int(priority): int(tc) for priority, tc in pairs(prio_map[1].split()).items()}
+    prio_tc = {
+        whole(priority, "a priority of niccli"): whole(tc, "a class of niccli")
+        for priority, tc in pairs(prio_map[1].split()).items()
+    }
     bandwidth = re.search(r"TC Bandwidth:\s*(.+)", text)
     tsa_map = re.search(r"TSA_MAP:\s*(.+)", text)
     pfc = re.search(r"PFC enabled:[ \t]*(.*)", text)
     limits = re.search(r"TC Rate Limit:\s*(.+)", text)
-    tsa = {int(tc): kind for tc, kind in pairs(tsa_map[1].split()).items()} if tsa_map else {}
+    tsa = {int(tc): kind for tc, kind in pairs(tsa_map[1].split()).items() if tc.isdecimal()} if tsa_map else {}
     app = [(int(m[1]), int(m[2]), int(m[3])) for m in _APP.finditer(text)]
     dscps = tuple(sorted((value, priority) for priority, sel, value in app if sel == _SEL_DSCP))
     return NicState(
@@ -37,12 +40,22 @@ def read_niccli_qos(text: str, netdev: str = "") -> NicState:
         prio_tc=indexed(prio_tc),
         ets_percent=_percents(bandwidth[1]) if bandwidth else UNKNOWN,
         tsa=tuple(tsa.get(index, "") for index in range(PRIORITIES)) if tsa else UNKNOWN,
-        pfc_priorities=tuple(int(number) for number in re.findall(r"\d", pfc[1])) if pfc else UNKNOWN,
+        pfc_priorities=_priorities(pfc[1]) if pfc else UNKNOWN,
         dscp_to_priority=dscps,
         udp_port_to_priority=tuple(sorted((value, priority) for priority, sel, value in app if sel == _SEL_UDP)),
         trust="dscp" if dscps else "pcp",
         rate_limit_percent=_percents(limits[1]) if limits else UNKNOWN,
     )
+
+
+def _priorities(text: str) -> Known[tuple[int, ...]]:
+    """`3`, `3,4`, `none` or nothing at all; UNKNOWN for other words."""
+    words = re.findall(r"[^\s,]+", text)
+    if words in ([], ["none"]):
+        return ()
+    if not all(re.fullmatch(r"[0-7]", word) for word in words):
+        return UNKNOWN
+    return tuple(sorted(int(word) for word in words))
 
 
 def _percents(text: str) -> tuple[int, ...]:

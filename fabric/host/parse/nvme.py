@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fabric.host.parse.text import document, whole
+from fabric.host.parse.text import document, number, whole
 from fabric.qos import UNKNOWN, Known
 from fabric.state.host import NvmePath, NvmeSubsystem
 
@@ -47,7 +47,7 @@ def _walk(node: Any, found: dict[str, NvmeSubsystem], host: Mapping[str, Any]) -
     if isinstance(node, list):
         last = ""
         for one in node:
-            if isinstance(one, Mapping) and "Paths" in one and not _nqn(one) and last:
+            if isinstance(one, Mapping) and isinstance(one.get("Paths"), list) and not _nqn(one) and last:
                 _merge(found, replace(found[last], paths=tuple(_paths(one))))  # version 1: the object after
             else:
                 _walk(one, found, host)
@@ -66,17 +66,21 @@ def _nqn(node: Mapping[str, Any]) -> str:
 
 
 def _subsystem(node: Mapping[str, Any], host: Mapping[str, Any]) -> NvmeSubsystem:
-    has_paths = "Paths" in node or "Controllers" in node
+    has_paths = isinstance(node.get("Controllers", node.get("Paths")), list)
     spaces = node.get("Namespaces")
     return NvmeSubsystem(
         nqn=_nqn(node),
         name=_known(node.get("Name") or node.get("Subsystem")),
         iopolicy=_known(node.get("IOPolicy")),
         paths=tuple(_paths(node)) if has_paths else UNKNOWN,
-        namespaces=tuple(str(one.get("NameSpace", one)) for one in spaces) if spaces is not None else UNKNOWN,
+        namespaces=tuple(_space(one) for one in spaces) if isinstance(spaces, list) else UNKNOWN,
         hostnqn=_known(host.get("HostNQN")),
         hostid=_known(host.get("HostID")),
     )
+
+
+def _space(one: Any) -> str:
+    return str(one.get("NameSpace", one) if isinstance(one, Mapping) else one)
 
 
 def _merge(found: dict[str, NvmeSubsystem], one: NvmeSubsystem) -> None:
@@ -89,6 +93,8 @@ def _merge(found: dict[str, NvmeSubsystem], one: NvmeSubsystem) -> None:
 
 def _paths(node: Mapping[str, Any]) -> Iterator[NvmePath]:
     for one in node.get("Controllers", node.get("Paths", ())):
+        if not isinstance(one, Mapping):
+            continue
         name = str(one.get("Controller") or one.get("Name") or "")
         ana = one.get("Paths")
         state = one.get("ANAState")
@@ -97,12 +103,13 @@ def _paths(node: Mapping[str, Any]) -> Iterator[NvmePath]:
             path,
             transport=_known(one.get("Transport")),
             state=_known(one.get("State")),
-            ana=_ana(ana) if ana is not None else ((name, str(state)),) if state else UNKNOWN,
+            ana=_ana(ana) if isinstance(ana, list) else ((name, str(state)),) if state else UNKNOWN,
         )
 
 
-def _ana(rows: list[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(row["Path"]), str(row["ANAState"])) for row in rows if {"Path", "ANAState"} <= set(row))
+def _ana(rows: list[Any]) -> tuple[tuple[str, str], ...]:
+    own = (row for row in rows if isinstance(row, Mapping) and {"Path", "ANAState"} <= set(row))
+    return tuple((str(row["Path"]), str(row["ANAState"])) for row in own)
 
 
 def _with_address(path: NvmePath, address: str) -> NvmePath:
@@ -110,7 +117,7 @@ def _with_address(path: NvmePath, address: str) -> NvmePath:
     return replace(
         path,
         traddr=_known(words.get("traddr")),
-        trsvcid=whole(words["trsvcid"], "trsvcid") if words.get("trsvcid") else UNKNOWN,
+        trsvcid=int(words["trsvcid"]) if words.get("trsvcid", "").isdecimal() else UNKNOWN,
         host_traddr=_known(words.get("host_traddr")),
         src_addr=_known(words.get("src_addr")),
     )
@@ -162,7 +169,7 @@ def _devices(node: Any) -> Iterator[NvmeDevice]:
             nsid = node.get("NSID", space)
             yield NvmeDevice(
                 str(path),
-                nsid=nsid if isinstance(nsid, int) else UNKNOWN,
+                nsid=number(nsid),
                 model=_known(node.get("ModelNumber")),
                 serial=_known(node.get("SerialNumber")),
             )

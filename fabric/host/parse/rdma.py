@@ -4,12 +4,13 @@ Drivers name the same event differently; `NAMES` says how, by what it means. A d
 count it: UNKNOWN. Source: hosts.md 5.1; samples/linux/show/rdma_statistic_*, ibv_devinfo_mlx5_roce.
 """
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from fabric.errors import HostError
-from fabric.host.parse.text import document
+from fabric.host.parse.text import document, number
 from fabric.qos import UNKNOWN, Known
 from fabric.state.host import GidEntry, RdmaCounters, RdmaPort
 
@@ -50,8 +51,8 @@ def read_statistic(text: str) -> tuple[RdmaCounters, ...]:
     return tuple(
         RdmaCounters(
             str(one["ifname"]),
-            int(one["port"]),
-            tuple((key, value) for key, value in one.items() if key != "port" and isinstance(value, int)),
+            one["port"],
+            tuple((key, value) for key, value in one.items() if key != "port" and number(value) is not UNKNOWN),
         )
         for one in _rows(text, "rdma -j statistic")
     )
@@ -66,9 +67,9 @@ def read_links(text: str) -> tuple[RdmaPort, ...]:
     return tuple(
         RdmaPort(
             str(one["ifname"]),
-            int(one["port"]),
-            netdev=str(one["netdev"]) if "netdev" in one else UNKNOWN,
-            state=str(one["state"]) if "state" in one else UNKNOWN,
+            one["port"],
+            netdev=_text(one.get("netdev")),
+            state=_text(one.get("state")),
         )
         for one in _rows(text, "rdma -j link")
     )
@@ -76,9 +77,15 @@ def read_links(text: str) -> tuple[RdmaPort, ...]:
 
 def _rows(text: str, tool: str) -> list[dict[str, Any]]:
     data = document(text, tool)
-    if not isinstance(data, list) or not all(isinstance(one, dict) and {"ifname", "port"} <= set(one) for one in data):
+    if not isinstance(data, list) or not all(
+        isinstance(one, dict) and "ifname" in one and number(one.get("port")) is not UNKNOWN for one in data
+    ):
         raise HostError(f"{tool} printed another kind of JSON", expected="a list of objects with ifname and port")
     return data
+
+
+def _text(value: Any) -> Known[str]:
+    return value if isinstance(value, str) and value else UNKNOWN
 
 
 def read_devinfo(text: str) -> tuple[RdmaPort, ...]:
@@ -102,17 +109,17 @@ def _ports(block: str) -> list[tuple[str, str]]:
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def _devinfo_port(block: str, number: int, part: str) -> RdmaPort:
+def _devinfo_port(block: str, port: int, part: str) -> RdmaPort:
     words = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in part.splitlines())}
     head = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in block.splitlines())}
     return RdmaPort(
         block.split(maxsplit=1)[0],
-        number,
-        state=words["state"].split()[0].removeprefix("PORT_") if "state" in words else UNKNOWN,
-        link_layer=words.get("link_layer", UNKNOWN),
+        port,
+        state=words["state"].split()[0].removeprefix("PORT_") if words.get("state") else UNKNOWN,
+        link_layer=_text(words.get("link_layer")),
         active_mtu_bytes=_mtu(words.get("active_mtu")),
         max_mtu_bytes=_mtu(words.get("max_mtu")),
-        firmware=head.get("fw_ver", UNKNOWN),
+        firmware=_text(head.get("fw_ver")),
     )
 
 
@@ -127,11 +134,19 @@ def read_gids(text: str) -> tuple[GidEntry, ...]:
     Raises:
         HostError: the text is no such table.
     """
-    rows = [line.split() for line in text.splitlines()]
+    rows = [line.split() for line in text.splitlines() if line.strip()]
     if not rows or rows[0][:4] != ["DEV", "PORT", "INDEX", "GID"]:
         raise HostError("this is no table of GIDs", found=repr(text.strip()[:60]))
-    entries = [row for row in rows[1:] if len(row) in {6, 7} and row[1].isdigit()]
+    entries = [row for row in rows[1:] if len(row) in {6, 7} and _is_entry(row)]
     return tuple(
         GidEntry(row[0], int(row[1]), int(row[2]), row[3], row[-2], row[-1], row[4] if len(row) == 7 else "")
         for row in entries
     )
+
+
+def _is_entry(row: list[str]) -> bool:
+    try:
+        ipaddress.IPv6Address(row[3])
+    except ValueError:
+        return False
+    return row[1].isdecimal() and row[2].isdecimal()

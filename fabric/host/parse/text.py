@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from fabric.errors import HostError
+from fabric.qos import UNKNOWN, Known
 
-__all__ = ("PRIORITIES", "document", "indexed", "pairs", "whole")
+__all__ = ("PRIORITIES", "document", "indexed", "number", "numbers", "pairs", "whole")
 
 PRIORITIES: Final = 8
 
@@ -19,7 +20,7 @@ def document(text: str, tool: str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HostError(f"{tool} printed no JSON", found=repr(text.strip()[:80])) from error
 
 
@@ -32,6 +33,19 @@ def pairs(words: Iterable[str]) -> dict[str, str]:
 def indexed(found: dict[int, int]) -> tuple[int, ...]:
     """Returns a tuple of eight, 0 where nothing was listed."""
     return tuple(found.get(index, 0) for index in range(PRIORITIES))
+
+
+def number(value: Any) -> Known[int]:
+    """Returns a number of a JSON document; UNKNOWN for anything else, and a boolean is something else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else UNKNOWN
+
+
+def numbers(values: Any) -> Known[tuple[int, ...]]:
+    """Returns a list of eight numbers, by priority or class; UNKNOWN for anything else."""
+    if not isinstance(values, list) or len(values) != PRIORITIES:
+        return UNKNOWN
+    found = tuple(one for one in map(number, values) if one is not UNKNOWN)
+    return found if len(found) == PRIORITIES else UNKNOWN
 
 
 def whole(text: str, what: str) -> int:
