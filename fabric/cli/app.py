@@ -6,17 +6,16 @@ Heavy imports stand inside the verbs: `fabricctl --help` must not pay for netmik
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fabric.cli import options as o
 from fabric.cli.console import Printer
 from fabric.cli.failures import reported
+from fabric.cli.hosts import hosts_app
 from fabric.cli.lab import app as lab_app
-
-if TYPE_CHECKING:
-    from fabric.workflow import Environment, Request, Summary
+from fabric.cli.running import environment_of, finish, request_of
 
 __all__ = ("app",)
 
@@ -30,6 +29,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+app.add_typer(hosts_app, name="hosts", short_help="Set up, read and connect hosts and targets alone.")
+app.add_typer(lab_app, name="lab")
 
 
 def _version(*, wanted: bool) -> None:
@@ -38,9 +39,6 @@ def _version(*, wanted: bool) -> None:
 
         typer.echo(f"fabricctl {__version__}")
         raise typer.Exit
-
-
-app.add_typer(lab_app, name="lab")
 
 
 @app.callback()
@@ -105,7 +103,8 @@ def show(
 
     printer = Printer(as_json=as_json)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    shown = intent_and_plan(_request(inventory, extra_vars, limit=limit, vault=vault), _environment(printer))
+    request = request_of(inventory, extra_vars, limit=limit, vault=vault, hosts=True)
+    shown = intent_and_plan(request, environment_of(printer))
     printer.document(shown)
     for text, style in intent_lines(shown):
         printer.line(text, style=style)
@@ -134,7 +133,7 @@ def render(
 
     printer = Printer(as_json=as_json)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    texts = rendered(_request(inventory, extra_vars, limit=limit, vault=vault), _environment(printer))
+    texts = rendered(request_of(inventory, extra_vars, limit=limit, vault=vault), environment_of(printer))
     if output is not None:
         from fabric.workflow import write_rendered
 
@@ -153,6 +152,7 @@ def check(
     inventory: o.Inventory,
     *,
     live: Annotated[bool, typer.Option("--live", help="Judge what the devices run now, not the plan.")] = False,
+    switches_only: o.SwitchesOnly = False,
     extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     runs: o.Runs = Path("runs"),
@@ -166,14 +166,15 @@ def check(
 
     \b
     fabricctl check -i inventory/demo          exit 1 on findings: a gate for CI
-    fabricctl check -i inventory/demo --live   judge the running configurations
+    fabricctl check -i inventory/demo --live   judge running configurations, counters and hosts
     """
     from fabric.workflow import check as run_check
 
     printer = Printer(as_json=as_json, quiet=quiet)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    request = _request(inventory, extra_vars, limit=limit, runs=runs, vault=vault)
-    _finish(printer, run_check(request, _environment(printer), live=live))
+    more = {"limit": limit, "runs": runs, "vault": vault, "hosts": not switches_only}
+    request = request_of(inventory, extra_vars, **more)
+    finish(printer, run_check(request, environment_of(printer), live=live))
 
 
 @app.command()
@@ -187,6 +188,7 @@ def plan(
     ] = False,
     adopt: o.Adopt = False,
     install: o.Install = False,
+    switches_only: o.SwitchesOnly = False,
     extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     runs: o.Runs = Path("runs"),
@@ -209,14 +211,22 @@ def plan(
 
     printer = Printer(as_json=as_json, quiet=quiet)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    request = _request(
-        inventory, extra_vars, limit=limit, runs=runs, vault=vault, adopt=adopt, install=install, workers=workers
+    request = request_of(
+        inventory,
+        extra_vars,
+        limit=limit,
+        runs=runs,
+        vault=vault,
+        adopt=adopt,
+        install=install,
+        workers=workers,
+        hosts=not switches_only,
     )
-    summary, document = run_plan(request, _environment(printer))
+    summary, document = run_plan(request, environment_of(printer))
     if output is not None:
         write_document(output, document)
         printer.line(f"plan saved: {output}; apply it with: fabricctl provision {output}")
-    _finish(printer, summary, full=full, changes_matter=detailed_exitcode)
+    finish(printer, summary, full=full, changes_matter=detailed_exitcode)
 
 
 @app.command()
@@ -232,6 +242,7 @@ def provision(
     install: o.Install = False,
     force: o.Force = False,
     dry_run: o.DryRun = False,
+    switches_only: o.SwitchesOnly = False,
     confirm_s: o.ConfirmS = 300,
     extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
@@ -244,7 +255,7 @@ def provision(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Check, plan, push under a timer, read again, confirm.
+    """Check, push switches under a timer, set up hosts, read again.
 
     \b
     fabricctl provision -i inventory/demo
@@ -259,7 +270,7 @@ def provision(
     sources = list(inventory or ()) or [Path(one) for one in (saved.sources if saved else ())]
     _needs_inventory(sources)
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    request = _request(
+    request = request_of(
         sources,
         extra_vars,
         limit=limit,
@@ -272,8 +283,9 @@ def provision(
         dry_run=dry_run,
         confirm_s=confirm_s,
         workers=workers,
+        hosts=not switches_only,
     )
-    _finish(printer, run_provision(request, _environment(printer), saved=saved), full=full)
+    finish(printer, run_provision(request, environment_of(printer), saved=saved), full=full)
 
 
 @app.command()
@@ -283,6 +295,7 @@ def rollback(
     *,
     inventory: o.OptionalInventory = None,
     disruptive: o.Disruptive = False,
+    switches_only: o.SwitchesOnly = False,
     confirm_s: o.ConfirmS = 300,
     runs: o.Runs = Path("runs"),
     workers: o.Workers = 8,
@@ -292,7 +305,7 @@ def rollback(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Take a run back, on every device that it committed.
+    """Take a run back: hosts first, then the switches.
 
     \b
     fabricctl rollback runs/20261129-171122-provision
@@ -303,9 +316,9 @@ def rollback(
     printer = Printer(as_json=as_json, quiet=quiet)
     sources = list(inventory or ()) or list(sources_of_run(run))
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    more = {"disruptive": disruptive, "confirm_s": confirm_s, "workers": workers}
-    request = _request(sources, None, runs=runs, vault=vault, **more)
-    _finish(printer, run_rollback(run, request, _environment(printer)))
+    more = {"disruptive": disruptive, "confirm_s": confirm_s, "workers": workers, "hosts": not switches_only}
+    request = request_of(sources, None, runs=runs, vault=vault, **more)
+    finish(printer, run_rollback(run, request, environment_of(printer)))
 
 
 @app.command()
@@ -350,32 +363,6 @@ def demo(
     raise typer.Exit(run_demo(printer, runs, serve=serve))
 
 
-def _request(sources: Sequence[Path], extra_vars: Sequence[str] | None, **more: object) -> "Request":
-    from fabric.workflow import Request
-
-    extra = o.extra_variables(extra_vars)
-    return Request(sources=tuple(sources), extra_vars=extra, **more)  # type: ignore[arg-type]
-
-
-def _environment(printer: Printer) -> "Environment":
-    from fabric.workflow import Environment
-
-    return Environment(observer=printer.progress)
-
-
 def _needs_inventory(sources: Sequence[Path]) -> None:
     if not sources:
         raise typer.BadParameter("name an inventory (-i) or a saved plan")
-
-
-def _finish(printer: Printer, summary: "Summary", *, full: bool = False, changes_matter: bool = False) -> None:
-    from fabric.cli.exits import Exit, exit_of_verdict
-    from fabric.cli.wording import summary_lines
-
-    printer.document(summary)
-    for text, style in summary_lines(summary, full=full):
-        printer.line(text, style=style)
-    code = exit_of_verdict(summary.verdict)
-    if code is Exit.OK and changes_matter and summary.changed:
-        code = Exit.CHANGES
-    raise typer.Exit(code)

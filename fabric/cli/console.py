@@ -48,10 +48,19 @@ class Printer:
 
     def progress(self, event: Event) -> None:
         """Shows one event on stderr; an observer for the library."""
-        if self.quiet or event.name.rpartition(".")[2] not in _LOUD:
+        if self.quiet or event.name.rpartition(".")[2] not in _LOUD or _is_chatter(event):
             return
         where = f"{event.device}: " if event.device else ""
         _write(sys.stderr, f"  {where}{event.name}{f' — {event.message}' if event.message else ''}")
+
+
+def _is_chatter(event: Event) -> bool:
+    """Returns whether the event is of Ansible's own making: what it begins, skips, or does on this machine."""
+    if not event.name.startswith("ansible."):
+        return False
+    return event.name != "ansible.task.failed" and (
+        event.device in {"", "localhost"} or bool(event.data.get("skipped"))
+    )
 
 
 def clean(text: str) -> str:

@@ -56,7 +56,7 @@ def up(
     seed: Annotated[int, typer.Option("--seed", help="MAC addresses and all draws come from it.")] = 1,
     rate_mbit: Annotated[
         int, typer.Option("--rate", min=1, max=100_000, help="Rate of each emulated link, Mbit/s.")
-    ] = 200,
+    ] = 100,
     extra_vars: o.ExtraVars = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,

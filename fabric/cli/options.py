@@ -28,6 +28,7 @@ __all__ = (
     "OptionalInventory",
     "Quiet",
     "Runs",
+    "SwitchesOnly",
     "VaultFile",
     "VaultId",
     "Workers",
@@ -59,6 +60,9 @@ Adopt = Annotated[
 ]
 Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that interrupt traffic.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Let each device judge its change, and apply nothing.")]
+SwitchesOnly = Annotated[
+    bool, typer.Option("--switches-only", help="Leave hosts and targets alone, whatever the inventory says.")
+]
 Install = Annotated[
     bool,
     typer.Option("--install", help="SONiC: install by load and reload, whatever it would take in service."),

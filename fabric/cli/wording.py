@@ -23,7 +23,7 @@ _STYLES: Final = {
 _VERDICTS: Final = {Verdict.OK: "bold green", Verdict.FINDINGS: "bold yellow", Verdict.FAILED: "bold red"}
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "~": "yellow"}
 _DIFF_LINES: Final = 12
-_LOOKING: Final = frozenset({"plan", "rehearse"})  # verbs that change nothing and show what would
+_LOOKING: Final = frozenset({"plan", "rehearse", "hosts plan"})  # verbs that change nothing and show what would
 
 
 def summary_lines(summary: Summary, *, full: bool = False) -> Iterator[Line]:

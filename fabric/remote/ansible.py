@@ -413,5 +413,9 @@ def _event(data: Mapping[str, Any]) -> Event | None:
         name=name,
         device=str(details.get("host", "")),
         message=f"{task}: {said}" if said else task,
-        data={"changed": bool(result.get("changed")), "skipped": data.get("event") == "runner_on_skipped"},
+        data={
+            "changed": bool(result.get("changed")),
+            "skipped": data.get("event") == "runner_on_skipped",
+            "action": str(details.get("task_action", "")),
+        },
     )

@@ -6,6 +6,14 @@
 from fabric.workflow.ansible import ansible_entry
 from fabric.workflow.doctor import Symptom, doctor
 from fabric.workflow.environment import Environment, SystemClock, default_state_dir
+from fabric.workflow.hostverbs import (
+    HostsStatus,
+    apply_hosts,
+    connect_hosts,
+    disconnect_hosts,
+    hosts_status,
+    plan_hosts,
+)
 from fabric.workflow.planning import PlanDocument
 from fabric.workflow.request import Request
 from fabric.workflow.rollback import rollback, sources_of_run
@@ -16,6 +24,7 @@ from fabric.workflow.verbs import check, plan, provision
 
 __all__ = (
     "Environment",
+    "HostsStatus",
     "PlanDocument",
     "Rendered",
     "Request",
@@ -26,11 +35,16 @@ __all__ = (
     "SystemClock",
     "Verdict",
     "ansible_entry",
+    "apply_hosts",
     "check",
+    "connect_hosts",
     "default_state_dir",
+    "disconnect_hosts",
     "doctor",
+    "hosts_status",
     "intent_and_plan",
     "plan",
+    "plan_hosts",
     "provision",
     "read_document",
     "rendered",

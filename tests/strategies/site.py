@@ -41,6 +41,7 @@ switches:
         - {ports: Ethernet1/1, role: host, speed: 100G}
         - {ports: Ethernet2/1, role: fabric, speed: 100G}
 hosts:
+  vars: {fabric_managed: false}  # nothing emulates them here
   hosts:
     gpu1:
       fabric_nics: [{netdev: ens1, family: mlx5, speed: 100G, addresses: [192.0.2.11/26]}]
