@@ -13,10 +13,12 @@ from fabric.host import names
 from fabric.host.batch import Question, ask
 from fabric.host.executor import Executor, list_folder
 from fabric.host.families.catalog import driver
+from fabric.host.nvme.connect import read_version
 from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH
 from fabric.host.nvme.target import read_target
 from fabric.host.parse import ip, lldp, nvme, rdma
 from fabric.host.settings import NicFacts, NicReading, question, reading
+from fabric.host.unconfirmed import listing_without_sample
 from fabric.plan.model import HostNicPlan, HostPlan
 from fabric.qos import UNKNOWN, Known
 from fabric.remote.ssh import ExecResult
@@ -116,6 +118,7 @@ def observe_host(plan: HostPlan, executor: Executor) -> HostReading:
         f"{nic.family}: {text}" for nic, fact in zip(plan.nics, facts, strict=True)
         for text in driver(nic.family, fact.flavour).unconfirmed
     ]  # fmt: skip
+    unconfirmed += _nvme_without_sample(executor) if plan.role == "host" else ()
     state = HostState(
         plan.host,
         nics=tuple(reading.state for reading in readings),
@@ -229,6 +232,18 @@ def _subsystems(executor: Executor, unread: list[str]) -> Known[tuple[NvmeSubsys
     known = {} if listed is UNKNOWN else {one.nqn: one for one in listed}
     nqns = sorted({nqn for nqn, _ in controllers.values()})
     return tuple(_joined(nqn, known.get(nqn), controllers) for nqn in nqns)
+
+
+def _nvme_without_sample(executor: Executor) -> tuple[str, ...]:
+    """The version of nvme-cli when no sample shows its listings; without the tool there is nothing to doubt."""
+    done = executor.run(["nvme", "version"])
+    if not done.ok:
+        return ()
+    try:
+        name = listing_without_sample(read_version(done.stdout))
+    except HostError:
+        name = "nvme-cli of a version that it does not show"
+    return (name,) if name else ()
 
 
 def _joined(nqn: str, listed: NvmeSubsystem | None, controllers: dict[str, tuple[str, NvmePath]]) -> NvmeSubsystem:

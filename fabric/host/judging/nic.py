@@ -15,6 +15,7 @@ from fabric.host.judging.settings import numbers, setting_rule
 from fabric.host.report import HostReport
 from fabric.host.rules import KERNEL_HEADERS_BYTES
 from fabric.host.settings import Driver, NicFacts, Setting, Value
+from fabric.host.unconfirmed import FAMILIES_WITHOUT_SAMPLE
 from fabric.plan.hosts import rdma_mtu_bytes
 from fabric.plan.model import HostNicPlan
 from fabric.qos import UNKNOWN
@@ -28,7 +29,7 @@ LINK_DOWN: Final = Rule("rdma-link-down")
 PATH_MTU: Final = Rule("rdma-mtu-below-planned")
 GID: Final = Rule("gid-missing-for-address")
 AGENTS: Final = Rule("dcbx-two-agents", WARNING)
-_NO_SAMPLE: Final = frozenset({"irdma", "generic"})  # families of which no sample shows a QoS setting; SOURCES.md
+RATE: Final = Rule("host-rate-limit-on-data-class", WARNING)
 _OWN_RULES: Final = frozenset({"rdma-link", "rdma-mtu"})  # judged for every family, not as settings
 
 
@@ -42,11 +43,12 @@ def nic_findings(plan: HostNicPlan, role: str, report: HostReport) -> Iterator[F
     """
     state = report.reading.state.nic(plan.netdev)
     facts = next((one for one in report.reading.facts if one.netdev == plan.netdev), NicFacts(plan.netdev))
-    doubts = [f"family {plan.family}"] if plan.family in _NO_SAMPLE else []
+    doubts = [f"family {plan.family}"] if plan.family in FAMILIES_WITHOUT_SAMPLE else []
     found = [*_settings(driver(plan.family, facts.flavour), plan, state, role, report)]
     found += _rdma(plan, state, report)
     found += _gids(plan, state, report)
     found += _agents(plan, report)
+    found += _rate(plan, state, report)
     for one in found:
         yield replace(one, evidence=doubtful(one.evidence, doubts)) if doubts else one
 
@@ -200,3 +202,18 @@ def _agents(plan: HostNicPlan, report: HostReport) -> Iterator[Finding]:
 
 def _agent(one: LldpNeighbour) -> str:
     return "an agent without a name" if one.system is UNKNOWN else one.system
+
+
+def _rate(plan: HostNicPlan, state: NicState, report: HostReport) -> Iterator[Finding]:
+    """A rate limit on the class that carries the data. Only the tools that show limits are asked; others have none."""
+    if state.prio_tc is UNKNOWN or not plan.pfc_priorities:
+        return
+    tc = state.prio_tc[plan.pfc_priorities[0]]
+    mbps = None if state.rate_limit_mbps is UNKNOWN else state.rate_limit_mbps[tc]
+    percent = 0 if state.rate_limit_percent is UNKNOWN else state.rate_limit_percent[tc]
+    if mbps is None and percent in {0, 100}:
+        return
+    limit = f"{percent} % of the link" if mbps is None else f"{mbps} Mb/s"
+    where = at_nic(report.host, plan.netdev, plan.pfc_priorities[0])
+    remedy = "take the limit away: the NIC holds back data that it could send"
+    yield RATE.failed(where, f"class {tc} is limited to {limit}", "no limit", remedy)

@@ -21,6 +21,8 @@ from fabric.intent.model import Host, NvmeTarget
 from fabric.plan.model import HostPlan
 
 __all__ = (
+    "DHCHAP_KEY",
+    "VERSION_3_OPTIONS",
     "ConnectPolicy",
     "Connection",
     "NvmeCli",
@@ -31,11 +33,14 @@ __all__ = (
     "disconnect_actions",
     "read_connect",
     "read_version",
+    "unconfirmed_options",
 )
 
 NEVER: Final = -1
 _ALREADY: Final = "already connected"  # nvme-cli 2.3 then ends with 1 as for any failure: seen on Debian 12
 _OWNER: Final = "fabric"
+VERSION_3_OPTIONS: Final = "nvme-cli 3: options --owner and --idempotent, from its release notes, hosts.md 3.4"
+DHCHAP_KEY: Final = "nvme-cli 2: dhchap_key in config.json, from libnvme's schema, hosts.md 3.5"
 _LONG: Final[Mapping[str, str]] = {
     "-t": "transport", "-a": "traddr", "-s": "trsvcid", "-n": "nqn", "-w": "host-traddr", "-f": "host-iface",
     "-q": "hostnqn", "-I": "hostid", "-i": "nr-io-queues", "-Q": "queue-size", "-k": "keep-alive-tmo",
@@ -202,8 +207,13 @@ def connect_argv(one: Connection, who: HostIdentity, cli: NvmeCli) -> tuple[str,
     if _takes_fast_io_fail(cli):
         argv.append(f"--fast_io_fail_tmo={policy.fast_io_fail_tmo_s}")  # nvme-cli spells this one with underscores
     if cli.major >= 3:
-        argv += [f"--owner={_OWNER}", "--idempotent"]
+        argv += [f"--owner={_OWNER}", "--idempotent"]  # unconfirmed: VERSION_3_OPTIONS
     return tuple(argv)
+
+
+def unconfirmed_options(cli: NvmeCli) -> tuple[str, ...]:
+    """Returns what of the command for that version nobody here has seen work."""
+    return (VERSION_3_OPTIONS,) if cli.major >= 3 else ()
 
 
 def _takes_fast_io_fail(cli: NvmeCli) -> bool:
@@ -271,7 +281,7 @@ def _port(one: Connection, secrets: Mapping[str, str]) -> dict[str, str | int]:
         "fast_io_fail_tmo": policy.fast_io_fail_tmo_s,
         "tos": one.tos,
     }
-    return port | ({"dhchap_key": secrets[one.nqn]} if one.nqn in secrets else {})
+    return port | ({"dhchap_key": secrets[one.nqn]} if one.nqn in secrets else {})  # unconfirmed: DHCHAP_KEY
 
 
 def read_connect(text: str) -> dict[str, str]:

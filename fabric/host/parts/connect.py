@@ -17,7 +17,15 @@ from fabric.host.change import HostIntent, Part, PartChange
 from fabric.host.executor import Executor, list_folder
 from fabric.host.files import standing
 from fabric.host.nvme.compare import ConnectionDifference, connection_differences
-from fabric.host.nvme.connect import Connection, NvmeCli, connect_argv, disconnect_actions, read_connect, read_version
+from fabric.host.nvme.connect import (
+    Connection,
+    NvmeCli,
+    connect_argv,
+    disconnect_actions,
+    read_connect,
+    read_version,
+    unconfirmed_options,
+)
 from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH, HostIdentity, identity, identity_actions
 from fabric.host.observe import read_controllers
 from fabric.host.report import CONFIG_PATH, UNIT_NAME, UNITS, Definition, config_definitions, unit_command
@@ -229,6 +237,7 @@ def _change(
         "\n".join((*_lines(ways, policies), *boot.diff)),
         disruptive=tuple(_disruptive(ways, leaving, found)),
         cannot_restore=tuple(f"{_name(way.one)}: type of service" for way in ways if _is_foreign(way)),
+        unconfirmed=unconfirmed_options(cli) if ways else (),
     )
 
 
