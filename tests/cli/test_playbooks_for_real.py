@@ -63,7 +63,7 @@ def test_provision_changes_once_and_rolls_back(tmp_path: Path) -> None:
         assert (code, recap(printed)) == (0, ("changed=0", "failed=0")), printed
 
         run = min((tmp_path / "runs").glob("*-provision"))
-        code, printed = playbook(tmp_path, "rollback.yml", *sources, "-e", f"run={run}")
+        code, printed = playbook(tmp_path, "rollback.yml", *sources, "-e", f"run={run}", "--limit", "spine1")
         assert (code, recap(printed)) == (0, ("changed=1", "failed=0")), printed
         assert lab.fronts["spine1"].running() == before
 

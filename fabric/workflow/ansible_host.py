@@ -1,0 +1,221 @@
+"""One part of one host as the playbooks' action plug-in does it: read, design, write the way back, perform, tell.
+
+The plug-in brings the executor and knows nothing else; this knows the run folder and Ansible's words, and no Ansible.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from fabric.errors import FabricError, HostError, RollbackFailedError
+from fabric.host.apply import apply_part, design_part, revert_part
+from fabric.host.change import HostIntent, Part, PartChange
+from fabric.host.executor import Executor
+from fabric.host.report import HostReport, read_host
+from fabric.qos import Unknown
+from fabric.registry import nearest
+from fabric.serial import to_json
+from fabric.state import DeviceResult, Outcome
+from fabric.workflow.hosts import (
+    failed_result,
+    load_change,
+    load_intent,
+    load_intents,
+    part_result,
+    record_change,
+    record_report,
+    record_result,
+    results_of,
+    task_result,
+)
+
+__all__ = ("HostTask", "host_entry")
+
+_BAD: Final = frozenset(Outcome) - {Outcome.UNCHANGED, Outcome.COMMITTED}
+
+
+@dataclass(frozen=True, slots=True)
+class HostTask:
+    """What one task asks for.
+
+    Attributes:
+        part: `nic`, `target`, `connect`, `disconnect`, `read`, `back`.
+        of: for `back`: which part is taken back.
+        run: the run folder.
+        disruptive: what interrupts traffic may be done.
+        check_mode: nothing may change on the host.
+    """
+
+    part: str
+    host: str
+    run: Path
+    of: str = ""
+    disruptive: bool = False
+    check_mode: bool = False
+
+
+def host_entry(task: HostTask, executor: Executor, lost: Callable[[], str]) -> dict[str, object]:
+    """Returns Ansible's result: changed, failed or unreachable, msg, diff, and of a host that was read its report.
+
+    A host that is not of the run is skipped and not contacted.
+
+    Args:
+        task: what is asked for.
+        executor: the host.
+        lost: says why the host cannot be reached any more, "" while it can.
+    """
+    try:
+        work = _work(task)
+        intent = load_intent(task.run, task.host)
+        if intent is None:
+            return {"changed": False, "skipped": True, "msg": "not managed by fabricctl, or outside the run's limit"}
+        answer = work(task, intent, _Reach(executor, lost))
+    except FabricError as error:
+        answer = {"changed": False, "failed": True, "msg": str(error)}
+    if lost():
+        answer["unreachable"] = True
+        answer.pop("failed", None)  # Ansible would count it as a failed task
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    executor: Executor
+    lost: Callable[[], str]
+
+
+_Work: TypeAlias = Callable[[HostTask, HostIntent, _Reach], dict[str, object]]
+
+
+def _work(task: HostTask) -> _Work:
+    found = _WORKS.get(task.part)
+    if found is None:
+        close = nearest(task.part, _WORKS)
+        raise FabricError(
+            f"no such part: {task.part!r}",
+            expected=", ".join(_WORKS),
+            remedy=f"Did you mean {close!r}?" if close else "",
+        )
+    if task.part == "back" and task.of not in {part.value for part in Part}:
+        raise FabricError(
+            "back takes one part back", found=task.of, expected=", ".join(Part), remedy="Name it in `of`."
+        )
+    return found
+
+
+def _read(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
+    report = read_host(intent, reach.executor)
+    record_report(task.run, report)
+    lines = _told(report)
+    return {"changed": False, "failed": False, "msg": "; ".join(lines), "lines": lines, "report": to_json(report)}
+
+
+def _change(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
+    return _ended(task, Part(task.part), _designed(task, Part(task.part), intent, reach))
+
+
+def _connect(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
+    if failed := _failed_targets(task.run, intent):
+        error = HostError(
+            f"not connected: {', '.join(failed)} could not be provisioned",
+            remedy="Mend the target, then run again.",
+        )
+        refused = replace(failed_result(task.host, error), outcome=Outcome.REFUSED)
+        return _ended(task, Part.CONNECT, refused)
+    return _change(task, intent, reach)
+
+
+def _disconnect(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
+    bare = replace(intent, connections=())
+    return _ended(task, Part.CONNECT, _designed(task, Part.CONNECT, bare, reach))
+
+
+def _back(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
+    del intent
+    part = Part(task.of)
+    change = load_change(task.run, task.host, part)
+    if change is None or task.check_mode:
+        would = change is not None and bool(change.forward)
+        return {"changed": would, "failed": False, "msg": f"{part.value}: {'to take back' if would else 'nothing'}"}
+    try:
+        revert_part(change, reach.executor)
+    except FabricError as error:
+        outcome = Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED
+        return _ended(task, part, part_result(change, outcome, error))
+    return _ended(task, part, part_result(change, Outcome.COMMITTED))
+
+
+_WORKS: Final[Mapping[str, _Work]] = {
+    "nic": _change,
+    "target": _change,
+    "connect": _connect,
+    "disconnect": _disconnect,
+    "read": _read,
+    "back": _back,
+}
+
+
+def _ended(task: HostTask, part: Part, result: DeviceResult) -> dict[str, object]:
+    record_result(task.run, part, result)
+    return task_result(result)
+
+
+def _designed(task: HostTask, part: Part, intent: HostIntent, reach: _Reach) -> DeviceResult:
+    new_uuid = str(uuid.uuid4())  # one for both designs: the second must find what the first made
+
+    def design() -> PartChange:
+        return design_part(part, intent, reach.executor, new_uuid=new_uuid)
+
+    try:
+        change = design()
+    except FabricError as error:
+        return failed_result(task.host, error)
+    if task.check_mode or not change.forward:
+        return part_result(change, Outcome.UNCHANGED)
+    try:
+        record_change(task.run, change, disruptive=task.disruptive)
+    except FabricError as error:
+        return part_result(change, Outcome.REFUSED, error)
+    return _performed(change, reach, design)
+
+
+def _performed(change: PartChange, reach: _Reach, design: Callable[[], PartChange]) -> DeviceResult:
+    try:
+        apply_part(change, reach.executor, redesign=design)
+    except RollbackFailedError as error:
+        outcome = Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED
+        return part_result(change, outcome, error)
+    except FabricError as error:
+        return part_result(change, Outcome.ROLLED_BACK, error)
+    return part_result(change, Outcome.COMMITTED)
+
+
+def _failed_targets(run: Path, intent: HostIntent) -> list[str]:
+    """Returns the targets of this run that failed and that the host connects to; the others do not stop it."""
+    wanted = {one.nqn for one in intent.connections}
+    failed = {host for (host, _), result in results_of(run).items() if result.outcome in _BAD}
+    return [
+        one.host
+        for one in load_intents(run)
+        if one.host in failed and one.target is not None and wanted & {sub.nqn for sub in one.target.subsystems}
+    ]
+
+
+def _told(report: HostReport) -> list[str]:
+    """Returns one line a NIC and one a controller."""
+    state = report.reading.state
+    lines = [f"{nic.netdev}: MTU {_shown(nic.mtu_bytes)}, RDMA {_shown(nic.rdma_device)}" for nic in state.nics]
+    systems = state.subsystems
+    if isinstance(systems, Unknown):
+        return [*lines, "NVMe: not read"]
+    for system in systems:
+        paths = system.paths
+        found = () if isinstance(paths, Unknown) else paths
+        lines += [f"{path.controller}: {_shown(path.state)}, {system.nqn} at {_shown(path.traddr)}" for path in found]
+    return lines
+
+
+def _shown(value: object) -> str:
+    return "not read" if isinstance(value, Unknown) else "none" if value is None else str(value)
