@@ -1,12 +1,17 @@
 """Each host output of the reference data is read to the right state: the facts beside each sample, by hand."""
 
+import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fabric.host.judging.answers import tos_serves, tos_words
+from fabric.host.nvme.connect import NvmeCli
 from fabric.host.parse import dcb, ethtool, lldp, mlnx_qos, niccli, nvme, rdma
+from fabric.host.unconfirmed import listing_without_sample, unconfirmed_tools
 from fabric.qos import UNKNOWN
 from fabric.state.host import LldpNeighbour, NicState, NvmePath, NvmeSubsystem
 
@@ -21,10 +26,33 @@ def _show(reference: Path) -> Callable[[str], str]:
 Show = Callable[[str], str]
 
 
-def test_every_sample_is_read_by_a_test_of_this_file(reference: Path) -> None:
-    here = Path(__file__).read_text(encoding="utf-8")
-    missing = [path.name for path in (reference / "samples/linux/show").iterdir() if f'"{path.name}"' not in here]
-    assert missing == []
+def catalogued(reference: Path) -> list[str]:
+    """Returns the host outputs that the catalogue of samples has an entry for, in its order."""
+    text = (reference / "samples" / "SOURCES.md").read_text(encoding="utf-8")
+    return re.findall(r"(?m)^### `linux/show/(.+)`$", text)
+
+
+def test_every_sample_of_the_catalogue_is_read_by_a_test_of_this_file(reference: Path) -> None:
+    names = catalogued(reference)
+    assert sorted(names) == sorted(path.name for path in (reference / "samples/linux/show").iterdir())
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    read = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    assert [name for name in names if name not in read] == []
+    print(f"{len(names)} host outputs of the catalogue are read to the right state")
+
+
+def test_kinds_of_tools_and_versions_that_samples_show(reference: Path) -> None:
+    """What the product calls confirmed is in the catalogue, and no listing of another version is."""
+    names = catalogued(reference)
+    versions = {found[1] for name in names if (found := re.match(r"nvme_\w*?_v(\d(?:\.\d)?)", name))}
+    assert versions == {"1", "2.3", "3.0"}
+    assert [listing_without_sample(NvmeCli(*map(int, one.split(".")))) for one in sorted(versions)] == [""] * 3
+    assert listing_without_sample(NvmeCli(2, 11)) == "nvme-cli 2.11"
+    tools = {name.split("_")[0] for name in names}
+    assert tools == {"dcb", "ethtool", "ibv", "lldpcli", "lossless", "mlnx", "niccli", "nvme", "rdma"}
+    # no sample shows these three, so that whatever reads them is unconfirmed
+    assert {"ethtool -a", "ethtool --show-priv-flags", "dcb dcbx show"} <= set(unconfirmed_tools())
+    assert not [name for name in names if "dcbx" in name or "priv" in name or "ethtool_a" in name]
 
 
 def fields(state: NicState, *names: str) -> tuple[Any, ...]:
@@ -43,6 +71,9 @@ def test_dcb_pfc(show: Show) -> None:
     ready = dcb.read_pfc(show("dcb_ready_pfc.json"))
     assert fields(ready, "pfc_priorities", "pfc_delay", "pfc_capability") == ((3,), 32768, 8)
     assert ready.prio_tc is UNKNOWN
+    pauses = dcb.read_pause_counters(show("dcb_ready_pfc.json"))
+    assert pauses.pfc_tx_xoff == (0, 0, 0, 84211, 0, 0, 0, 0)  # requests
+    assert pauses.pfc_rx_xoff == (0, 0, 0, 120904, 0, 0, 0, 0)  # indications
 
 
 def test_dcb_app(show: Show) -> None:
@@ -214,6 +245,11 @@ def test_log_of_a_setup_ends_with_its_last_output(show: Show) -> None:
     assert fields(found, "dcbx_owner", "trust", "pfc_priorities") == ("os", "dscp", (3,))
     assert found.dscp_to_priority == READY_MAP
     assert found.prio_tc == (1, 0, 2, 3, 4, 5, 6, 7)
+    # the trace shows which type of service was set, on the device and for the connection manager
+    said = {int(one) for one in re.findall(r"(?m)^\+ .*?(?:echo|-t) (\d+)(?: > /sys/class/infiniband/.*|)'?$", text)}
+    assert said == {106}
+    assert tos_words(106) == "106 (DSCP 26, ECN-capable)"
+    assert tos_serves(104, 106)
 
 
 def test_query_script_shows_ecn_cnp_and_tos(show: Show) -> None:
@@ -264,8 +300,10 @@ def test_versions_2_and_3_list_the_same_paths(show: Show, name: str, addressed: 
     assert [path.state for path in (first, second, third)] == ["live", "connecting", "live"]
     assert (first.trsvcid, first.src_addr) == ((4420, "192.0.2.101") if addressed else (UNKNOWN, UNKNOWN))
     assert [one.name for one in subsystems] == ["nvme-subsys1", "nvme-subsys3"]
+    if name != "nvme_list_subsys_v2.3.txt":
+        assert {one.hostnqn for one in subsystems} == {f"nqn.2014-08.org.nvmexpress:uuid:{UUID}"}
     if name.endswith(".json"):
-        assert {(one.hostnqn, one.hostid) for one in subsystems} == {(f"nqn.2014-08.org.nvmexpress:uuid:{UUID}", UUID)}
+        assert {one.hostid for one in subsystems} == {UUID}
 
 
 def test_version_1_hangs_paths_after_their_subsystem(show: Show) -> None:
