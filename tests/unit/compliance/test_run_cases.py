@@ -45,9 +45,45 @@ def _case(folder: Path, **changes: str) -> Path:
 def test_reference_cases_of_the_five_themes_are_judged_right(reference: Path) -> None:
     results = {one.id: one for one in run(reference / "cases")}
 
-    assert {one.id for one in results.values() if one.match == "yes"} >= {"01", "02", "04"}
+    assert {one.id for one in results.values() if one.match == "yes"} >= {"01", "02", "04", "05", "06", "07", "08"}
     assert not [one for one in results.values() if one.match == "no"]
     assert all(one.reason for one in results.values() if one.match == "not judged")
+
+
+@pytest.mark.parametrize(
+    ("number", "wrong", "right", "reason"),
+    [
+        ("05", 'NCCL_IB_GID_INDEX: "3"', 'NCCL_IB_GID_INDEX: "1"', "fail expected; the rule said pass"),
+        ("05", "port: mlx5_0/2", "port: mlx5_0/1", "ports ['mlx5_0/1'], expected ['mlx5_0/2']"),
+        ("06", "device: gpu01, port", "device: store01, port", "device store01, expected gpu01"),
+        ("06", "wanted: 2048", "wanted: 4096", "wanted 4096, expected 2048"),
+        ("07", "kv1 -w fe80::200:5eff:fe00:31%ens1f0np0", "kv1", "fail expected; the rule said pass"),
+        ("08", 'ctrl_loss_tmo: "1800"', 'ctrl_loss_tmo: "600"', "warn expected; the rule said pass"),
+        ("08", "found_s: 600, wanted_s: -1, more: 1", "found_s: 600, wanted_s: -1", "more is not named"),
+    ],
+)
+def test_host_case_is_right_and_its_neighbour_is_not(
+    reference: Path, tmp_path: Path, number: str, wrong: str, right: str, reason: str
+) -> None:
+    (path,) = (reference / "cases").glob(f"{number}-*.yml")
+    text = path.read_text(encoding="utf-8")
+    assert right in text
+    (tmp_path / "one.yml").write_text(text.replace(right, wrong), encoding="utf-8")
+
+    (result,) = run(tmp_path)
+
+    assert result.match == "no"
+    assert reason in result.reason
+
+
+def test_host_case_whose_files_are_missing_is_not_judged(reference: Path, tmp_path: Path) -> None:
+    (path,) = (reference / "cases").glob("07-*.yml")
+    text = path.read_text(encoding="utf-8").replace("command.txt", "other.txt")
+    (tmp_path / "one.yml").write_text(text, encoding="utf-8")
+
+    (result,) = run(tmp_path)
+
+    assert (result.match, "cannot be read" in result.reason) == ("not judged", True)
 
 
 def test_right_case_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
