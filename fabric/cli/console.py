@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Printer", "clean")
 
+_ACTION = "fabricctl_host"  # of playbooks/action_plugins
 _LOUD = frozenset({"started", "done", "failed"})
 
 
@@ -55,12 +56,11 @@ class Printer:
 
 
 def _is_chatter(event: Event) -> bool:
-    """Returns whether the event is of Ansible's own making: what it begins, skips, or does on this machine."""
-    if not event.name.startswith("ansible."):
+    """Returns whether the event is one of Ansible's that tells nothing of a host: only our own action does."""
+    if not event.name.startswith("ansible.") or event.name == "ansible.task.failed":
         return False
-    return event.name != "ansible.task.failed" and (
-        event.device in {"", "localhost"} or bool(event.data.get("skipped"))
-    )
+    is_done = event.name == "ansible.task.done" and not event.data.get("skipped")
+    return not (is_done and event.data.get("action") == _ACTION)
 
 
 def clean(text: str) -> str:

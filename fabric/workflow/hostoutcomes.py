@@ -120,7 +120,7 @@ def _merged(host: str, parts: Mapping[Part, DeviceResult]) -> DeviceResult:
         changes=sum(one.changes for one in parts.values()),
         diff="\n".join(f"@@ {part.value} @@\n{one.diff.rstrip()}" for part, one in parts.items() if one.diff),
         error="; ".join(said),
-        remedy=" ".join(dict.fromkeys(one.remedy for one in parts.values() if one.remedy)),
+        remedy="; ".join(dict.fromkeys(one.remedy.rstrip(".") for one in parts.values() if one.remedy)),
         disruptive=any(one.disruptive for one in parts.values()),
         steps=tuple(step for one in parts.values() for step in one.steps),
     )
