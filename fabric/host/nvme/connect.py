@@ -10,14 +10,14 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from fabric.errors import HostError, PlanError, UnsupportedFeatureError
 from fabric.host import names
 from fabric.host.actions import Action, ControllerAttribute, PutFile, Run
 from fabric.host.nvme.identity import HostIdentity
-from fabric.intent.model import Host, NvmeTarget
+from fabric.intent.model import ConnectPolicy, Host, NvmeTarget
 from fabric.plan.model import HostPlan
 
 __all__ = (
@@ -36,7 +36,6 @@ __all__ = (
     "unconfirmed_options",
 )
 
-NEVER: Final = -1
 _ALREADY: Final = "already connected"  # nvme-cli 2.3 then ends with 1 as for any failure: seen on Debian 12
 _OWNER: Final = "fabric"
 VERSION_3_OPTIONS: Final = "nvme-cli 3: options --owner and --idempotent, from its release notes, hosts.md 3.4"
@@ -48,24 +47,6 @@ _LONG: Final[Mapping[str, str]] = {
 }  # fmt: skip  # nvme-cli fabrics.c NVMF_ARGS
 
 Address: TypeAlias = ipaddress.IPv4Interface | ipaddress.IPv6Interface
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectPolicy:
-    """How connections behave.
-
-    Attributes:
-        nr_io_queues: always given: the default is one a CPU, and large hosts then run out of memory regions.
-        ctrl_loss_tmo_s: how long a lost controller is tried again; -1 for ever. When it ends, the disk is deleted.
-        fast_io_fail_tmo_s: when I/O fails over while the controller is still tried.
-    """
-
-    nr_io_queues: int = 8
-    queue_size: int = 128  # Linux nvme-rdma clamps to it
-    keep_alive_s: int = 5
-    reconnect_delay_s: int = 2
-    ctrl_loss_tmo_s: int = NEVER
-    fast_io_fail_tmo_s: int = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +63,7 @@ class Connection:
     host_traddr: str
     netdev: str
     tos: int
-    policy: ConnectPolicy = ConnectPolicy()
+    policy: ConnectPolicy = field(default_factory=ConnectPolicy)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -114,12 +95,13 @@ def connections(
     """Returns the connections of a host, by subsystem, then by its NICs.
 
     An address of a target that lies in a NIC's subnet is reached from that NIC. The rest, which is routed, is dealt
-    out so that each NIC and each address is used, and none more than once more than needed.
+    out so that each NIC and each address is used, and none more than once more than needed. They behave as the host's
+    own policy says, unless another one is given.
 
     Raises:
         PlanError: a subsystem has no target, or no NIC has an address of the target's family.
     """
-    policy = policy or ConnectPolicy()
+    policy = policy or host.connect_policy
     published = {subsystem.nqn: target for target in targets for subsystem in target.subsystems}
     found: list[Connection] = []
     for nqn in host.connect:

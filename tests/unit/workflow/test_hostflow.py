@@ -336,6 +336,20 @@ def test_rollback_leaves_hosts_that_are_no_longer_managed(
     assert {host for host, _ in fleet.done} == {"gpu1"}
 
 
+def test_how_a_host_connects_is_what_its_inventory_says(
+    monkeypatch: pytest.MonkeyPatch, fleet: Fleet, request_: Request, tmp_path: Path
+) -> None:
+    devices = direct()
+    devices["gpu1"][1]["fabric_connect_policy"] = {"io_queues": 2, "keep_alive": 30}
+    serve_inventory(monkeypatch, devices)
+
+    run = Path(provision(request_, environment(fleet, tmp_path)).run_folder)
+
+    (connection,) = load_intents(run)[0].connections
+    policy = connection.policy
+    assert (policy.nr_io_queues, policy.keep_alive_s, policy.queue_size) == (2, 30, 128)
+
+
 def test_run_folder_names_the_intents_of_managed_hosts_alone(
     monkeypatch: pytest.MonkeyPatch, fleet: Fleet, request_: Request, tmp_path: Path
 ) -> None:
