@@ -3,8 +3,10 @@
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +168,46 @@ def test_become_runs_the_command_as_it_was_given(tmp_path: Path) -> None:
     )["answers"]
     assert answers[0] == [0, "".join(f"{word}|" for word in words), ""]
     assert answers[1] == [0, "\x00ä", ""]
+
+
+SLOW = """
+import importlib.util, subprocess
+from ansible.plugins.action import ActionBase
+
+spec = importlib.util.spec_from_file_location("plugin", {plugin!r})
+plugin = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(plugin)
+
+
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        super().run(tmp, task_vars)
+        with plugin._undisturbed():
+            self._low_level_execute_command("touch {folder}/begun; sleep 2", in_data=b" ")
+            self._low_level_execute_command("touch {folder}/ended", in_data=b" ")
+        return {{"changed": True}}
+"""
+
+
+def wait_for(path: Path) -> None:
+    for _ in range(600):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path.name} did not appear")
+
+
+def test_ctrl_c_waits_until_a_part_is_done_and_ends_the_play_then(tmp_path: Path) -> None:
+    (tmp_path / "action_plugins").mkdir()
+    plugin = ROOT / "playbooks" / "action_plugins" / "fabricctl_host.py"
+    (tmp_path / "action_plugins" / "slow.py").write_text(SLOW.format(plugin=str(plugin), folder=tmp_path))
+    tasks = f"[{{slow: }}, {{raw: 'touch {tmp_path}/next'}}]"
+    (tmp_path / "play.yml").write_text(f"- {{hosts: here, gather_facts: false, tasks: {tasks}}}\n", encoding="utf-8")
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {here: {ansible_connection: local}}}\n", encoding="utf-8")
+    argv = [str(ANSIBLE), "play.yml", "-i", "hosts.yml"]
+    program = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(tmp_path / "begun")
+    program.send_signal(signal.SIGINT)
+    assert program.wait(timeout=20) != 0
+    wait_for(tmp_path / "ended")
+    assert not (tmp_path / "next").exists()
