@@ -1,13 +1,15 @@
 """A run's reports: the JSON document, and what is made from it. The JSON is the truth."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from fabric._version import __version__
 from fabric.compliance import LinkRule, Rule, link_rules, rules
 from fabric.observe import Event
 from fabric.report import DeviceReport, RuleInfo, RunDocument, build
-from fabric.state import DeviceResult, Outcome, Status, worst
+from fabric.state import DeviceResult, Finding, Outcome, Status, worst
 from fabric.workflow.environment import Environment
+from fabric.workflow.hosts import LINUX
 from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.summary import Summary, Verdict
 
@@ -59,7 +61,7 @@ def document_of(summary: Summary, *, ended_unix_s: float, run: str) -> RunDocume
         notes=tuple(note for device, note in summary.notes if not device),
         devices=_devices(summary),
         findings=summary.findings,
-        rules=_rules() if summary.findings else (),
+        rules=_rules(summary.findings),
         timings=summary.timings,
     )
 
@@ -87,12 +89,13 @@ def _status(summary: Summary) -> Status:
 
 def _devices(summary: Summary) -> tuple[DeviceReport, ...]:
     named = dict.fromkeys(device for device, _ in summary.notes if device)
+    named |= dict.fromkeys(one.where.device for one in summary.findings if one.where.device)
     results = {one.device: one for one in summary.devices}
     names = [*results, *(name for name in named if name not in results)]
     return tuple(
         DeviceReport(
             device=name,
-            nos=results[name].nos if name in results else "",
+            nos=results[name].nos if name in results else LINUX if summary.roles.get(name) in _HOST_ROLES else "",
             role=summary.roles.get(name, ""),
             notes=tuple(note for device, note in summary.notes if device == name),
             diff=results[name].diff if name in results else "",
@@ -108,7 +111,17 @@ def _result(summary: Summary, found: DeviceResult | None) -> DeviceResult | None
     return None if looked else found
 
 
-def _rules() -> tuple[RuleInfo, ...]:
-    asked: list[Rule | LinkRule] = [rules.get(name) for name in rules.names()]
-    asked += [link_rules.get(name) for name in link_rules.names()]
-    return tuple(RuleInfo(one.id, one.title, one.severity) for one in asked)
+def _rules(findings: Sequence[Finding]) -> tuple[RuleInfo, ...]:
+    """Returns the rules that were asked: those on configurations all or none, the others as far as they answered."""
+    registered: list[Rule | LinkRule] = [rules.get(name) for name in rules.names()]
+    registered += [link_rules.get(name) for name in link_rules.names()]
+    known = {one.id for one in registered}
+    answered = {one.rule: one.severity for one in findings}
+    asked = [RuleInfo(one.id, one.title, one.severity) for one in registered if known & set(answered)]
+    asked += [RuleInfo(name, _words(name), answered[name]) for name in sorted(set(answered) - known)]
+    return tuple(asked)
+
+
+def _words(rule: str) -> str:
+    """Returns the id of a rule that has no title, as words."""
+    return f"{rule.replace('-', ' ').capitalize()}."
