@@ -1,0 +1,195 @@
+"""The slots of one queue: which command is where, and when its slot may be used again.
+
+The command id carries a generation above the slot number, as Linux does (host/nvme.h, nvme_cid): an answer that comes
+twice, or late, does not match the next command of its slot.
+"""
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from fabric.engine.nvmeof.errors import QueueFullError
+from fabric.engine.nvmeof.host.outputs import RequestId
+from fabric.engine.nvmeof.host.states import SLOT, SlotInput, SlotState
+from fabric.engine.nvmeof.wire.completion import Cqe
+from fabric.errors import EngineError, LocalProtocolError, RemoteProtocolError
+
+__all__ = ("Owner", "Pending", "SlotTable")
+
+_CID_BITS = 16
+
+
+class Owner(Protocol):
+    """Whoever submitted a command."""
+
+    def answered(self, pending: "Pending", cqe: Cqe, payload: bytes, now_ns: int) -> None:
+        """Takes the answer."""
+        ...
+
+    def lost(self, pending: "Pending", error: EngineError, now_ns: int) -> None:
+        """Takes the news that no answer will come."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A command in a slot.
+
+    Attributes:
+        owner: who waits.
+        qid: the queue.
+        submitted_ns: when.
+        request: the caller's request, or None for the machine's own.
+    """
+
+    owner: Owner
+    qid: int
+    submitted_ns: int
+    request: RequestId | None = None
+
+
+def _compile() -> tuple[tuple[SlotState | None, ...], ...]:
+    return tuple(tuple(SLOT.get((state, one)) for one in SlotInput) for state in SlotState)
+
+
+_NEXT = _compile()  # the table by index: two list look-ups a step instead of hashing two enums
+
+
+class SlotTable:
+    """`count` slots, used at most `count` at a time.
+
+    Args:
+        count: slots.
+        qid: the queue, for messages.
+    """
+
+    def __init__(self, count: int, qid: int) -> None:
+        self.count = count
+        self._qid = qid
+        self._bits = max(1, (count - 1).bit_length())
+        self._mask = (1 << self._bits) - 1
+        self._states = [SlotState.FREE] * count
+        self._generations = [0] * count
+        self._pending: list[Pending | None] = [None] * count
+        self._free = list(range(count - 1, -1, -1))
+        self._deadlines: list[tuple[int, int, int]] = []
+
+    @property
+    def in_use(self) -> int:
+        """Slots that are not free."""
+        return self.count - len(self._free)
+
+    @property
+    def states(self) -> tuple[SlotState, ...]:
+        """The state of every slot."""
+        return tuple(self._states)
+
+    def take(self, pending: Pending, deadline_ns: int | None) -> tuple[int, int]:
+        """Returns a slot and the command id to send under.
+
+        Raises:
+            QueueFullError: none is free.
+        """
+        if not self._free:
+            raise QueueFullError(
+                "no slot is free", where=f"queue {self._qid}", expected=f"at most {self.count} commands"
+            )
+        slot = self._free.pop()
+        self._move(slot, SlotInput.SUBMIT)
+        generation = self._generations[slot] = self._generations[slot] + 1 & (1 << _CID_BITS - self._bits) - 1
+        self._pending[slot] = pending
+        if deadline_ns is not None:
+            heapq.heappush(self._deadlines, (deadline_ns, slot, generation))
+        return slot, slot | generation << self._bits
+
+    def send_done(self, slot: int) -> None:
+        """Notes the send completion of `slot`.
+
+        Raises:
+            LocalProtocolError: the slot waits for none.
+        """
+        if not 0 <= slot < self.count:
+            raise LocalProtocolError("a send completion names no slot", where=f"queue {self._qid}", found=str(slot))
+        self._move(slot, SlotInput.SEND_DONE)
+
+    def answer(self, cid: int) -> Pending | None:
+        """Returns the command that `cid` answers; None when it had timed out.
+
+        Raises:
+            RemoteProtocolError: no such command is open: the peer answers twice, or what nobody asked.
+        """
+        slot = cid & self._mask
+        known = slot < self.count and cid >> self._bits == self._generations[slot]
+        if not known or self._states[slot] in (SlotState.FREE, SlotState.ANSWERED):
+            raise RemoteProtocolError(
+                "an answer to no open command", where=f"queue {self._qid}", found=f"command id 0x{cid:04x}"
+            )
+        quarantined = self._states[slot] is SlotState.QUARANTINED
+        pending = self._pending[slot]
+        self._move(slot, SlotInput.ANSWER)
+        return None if quarantined else pending
+
+    def next_deadline_ns(self) -> int | None:
+        """Returns when the next command times out."""
+        while self._deadlines and not self._open(*self._deadlines[0][1:]):
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def expire(self, now_ns: int) -> list[Pending]:
+        """Quarantines what is due; returns the commands whose answer is still missing.
+
+        A slot that was answered and whose send never completed is quarantined too: its command had its end.
+        """
+        late = []
+        while (due := self.next_deadline_ns()) is not None and due <= now_ns:
+            _deadline, slot, _generation = heapq.heappop(self._deadlines)
+            if (pending := self._quarantine(slot)) is not None:
+                late.append(pending)
+        return late
+
+    def quarantine_all(self) -> list[Pending]:
+        """Quarantines every slot in use; returns the commands whose answer is still missing."""
+        used = [slot for slot in range(self.count) if self._states[slot] not in (SlotState.FREE, SlotState.QUARANTINED)]
+        return [pending for slot in used if (pending := self._quarantine(slot)) is not None]
+
+    def tear_down(self) -> tuple[RequestId, ...]:
+        """Frees every slot, the queue being gone; returns the requests that were quarantined."""
+        held = tuple(self._held())
+        for slot in range(self.count):
+            self._states[slot] = SLOT[self._states[slot], SlotInput.TEAR_DOWN]
+            self._pending[slot] = None
+        self._free = list(range(self.count - 1, -1, -1))
+        self._deadlines.clear()
+        return held
+
+    def _held(self) -> Iterator[RequestId]:
+        for slot, state in enumerate(self._states):
+            pending = self._pending[slot]
+            if state is SlotState.QUARANTINED and pending is not None and pending.request is not None:
+                yield pending.request
+
+    def _open(self, slot: int, generation: int) -> bool:
+        in_use = self._states[slot] not in (SlotState.FREE, SlotState.QUARANTINED)
+        return in_use and self._generations[slot] == generation
+
+    def _quarantine(self, slot: int) -> Pending | None:
+        answered = self._states[slot] is SlotState.ANSWERED
+        self._move(slot, SlotInput.TIMEOUT)
+        if answered:
+            self._pending[slot] = None
+            return None
+        return self._pending[slot]
+
+    def _move(self, slot: int, one: SlotInput) -> None:
+        state = _NEXT[self._states[slot]][one]
+        if state is None:
+            raise LocalProtocolError(
+                f"a slot cannot take '{one.name.lower()}'",
+                where=f"queue {self._qid}",
+                found=self._states[slot].name.lower(),
+            )
+        self._states[slot] = state
+        if state is SlotState.FREE:
+            self._pending[slot] = None
+            self._free.append(slot)
