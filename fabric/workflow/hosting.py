@@ -29,6 +29,7 @@ def play_of(run: Path, request: Request, environment: Environment, *, check: boo
         observer=environment.observer,
         check=check,
         disruptive=request.disruptive,
+        forks=request.workers,
     )
 
 

@@ -45,7 +45,7 @@ _STOPPED: Final = "canceled"  # ansible-runner's word after Ctrl-C
 class PlaybookRunner(Protocol):
     """What runs one playbook; `fabric.remote.ansible.run_playbook`, or a test's own."""
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 - the words of `run_playbook`
         self,
         playbook: Path,
         *,
@@ -55,8 +55,9 @@ class PlaybookRunner(Protocol):
         limit: str = "",
         observer: Observer = ...,
         check: bool = False,
+        forks: int = 0,
     ) -> PlaybookRun:
-        """Returns how the playbook ended; with `check` in check mode."""
+        """Returns how the playbook ended; with `check` in check mode, `forks` hosts at once (0: Ansible's default)."""
         ...
 
 
@@ -95,6 +96,7 @@ class Play:
         sources, extra_vars, vault: of the request.
         check: in check mode: nothing changes.
         disruptive: changes that interrupt traffic may be performed.
+        forks: hosts at once.
     """
 
     run: Path
@@ -105,6 +107,7 @@ class Play:
     observer: Observer
     check: bool = False
     disruptive: bool = False
+    forks: int = 0
 
     def __call__(self, stage: Stage, hosts: Sequence[str]) -> dict[str, str]:
         """Runs the playbook of `stage` on `hosts`; returns why a host failed, by host.
@@ -122,6 +125,7 @@ class Play:
                 limit=",".join(hosts),
                 observer=self.observer,
                 check=self.check,
+                forks=self.forks,
             )
         except FabricError as error:  # something is missing here: what earlier stages did must be told all the same
             ended = PlaybookRun("failed", 1, (), is_changed=False, said=str(error))

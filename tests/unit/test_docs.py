@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -70,12 +71,17 @@ def test_written_commands_exist_with_their_options() -> None:
     wrong = []
     seen = set()
     for page, words in written_commands():
-        verb = words[0] if words and not words[0].startswith("-") else ""
-        seen.add(verb)
-        if verb and verb not in root.commands:
-            wrong.append(f"{page}: there is no verb {verb}")
-            continue
-        command = root.commands[verb] if verb else root
+        command: Any = root  # a group, or a verb in it
+        verb = ""
+        for word in words:
+            if not isinstance(command, TyperGroup) or word.startswith("-"):
+                break
+            verb = f"{verb} {word}".lstrip()
+            if word not in command.commands:
+                wrong.append(f"{page}: there is no verb {verb}")
+                break
+            command = command.commands[word]
+        seen.add(verb.partition(" ")[0])
         known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
         wrong += [
             f"{page}: fabricctl {verb} has no option {word}"

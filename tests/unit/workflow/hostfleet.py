@@ -60,6 +60,7 @@ class Fleet:
     error: FabricError | None = None
     status: str = ""
     drift: str = ""
+    forks: int = 0
     given: list[Mapping[str, Json]] = field(default_factory=list)
 
     def __call__(
@@ -72,8 +73,10 @@ class Fleet:
         limit: str = "",
         observer: Observer = silent,
         check: bool = False,
+        forks: int = 0,
     ) -> PlaybookRun:
         del sources, vault
+        self.forks = forks
         assert playbook.is_absolute()
         variables = dict(extra_vars or {})
         self.given.append(variables)

@@ -52,6 +52,7 @@ def test_targets_come_before_hosts_and_connections_last_and_then_all_is_read(
     assert {one.where.device for one in done.findings} == {"gpu1", "kv1"}
     assert done.verdict is Verdict.OK
     assert all(Path(str(one["run"])) == Path(done.run_folder) for one in fleet.given)
+    assert fleet.forks == request_.workers
 
 
 def test_second_run_changes_nothing_and_has_no_diff(fleet: Fleet, request_: Request, tmp_path: Path) -> None:
