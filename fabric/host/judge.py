@@ -17,7 +17,7 @@ from fabric.host.change import HostIntent
 from fabric.host.judging.answers import Rule
 from fabric.host.judging.connections import connection_findings, identity_findings
 from fabric.host.judging.evidence import PortEvidence
-from fabric.host.judging.nic import nic_findings, own_port
+from fabric.host.judging.nic import gid_address, nic_findings, own_port
 from fabric.host.judging.target import target_findings
 from fabric.host.judging.traffic import traffic_findings
 from fabric.host.nvme.connect import Connection
@@ -93,14 +93,8 @@ def _end_of_address(traddr: str, other: HostReport) -> MtuEnd | None:
     if gids is UNKNOWN or ports is UNKNOWN:
         return None
     wanted = ipaddress.ip_address(traddr.partition("%")[0])
-    gid = next((one for one in gids if ipaddress.IPv6Address(one.gid) in _forms(wanted)), None)
+    gid = next((one for one in gids if gid_address(one) == wanted), None)
     if gid is None:
         return None
     port: RdmaPort | None = next((one for one in ports if (one.device, one.port) == (gid.device, gid.port)), None)
     return None if port is None else MtuEnd(other.host, port, gid.netdev, state.nic(gid.netdev).mtu_bytes)
-
-
-def _forms(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> set[ipaddress.IPv6Address]:
-    if isinstance(address, ipaddress.IPv6Address):
-        return {address}
-    return {ipaddress.IPv6Address(f"::ffff:{address}")}

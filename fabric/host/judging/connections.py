@@ -138,19 +138,22 @@ def _address(text: str) -> str:
 def _tos(plan: HostPlan, one: Connection, where: Where, report: HostReport, evidence: PortEvidence | None) -> Finding:
     expected = tos_words(one.tos)
     remedy = f"connect with --tos={one.tos}: the target's answers inherit it"
-    if report.definitions is UNKNOWN:
-        return TOS.unknown(
-            where, f"definitions of connections {reason(report.reading.unread, 'nvme', 'systemd')}", expected
-        )
     default = report.reading.state.nic(one.netdev).default_tos
-    own = [defined for defined in report.definitions if _defines(defined, one)]
-    bad = next((said for defined in own if (said := _fault(defined, one.tos, default))), None)
-    if bad is not None:
-        text, is_lost = bad
+    defined = () if report.definitions is UNKNOWN else report.definitions
+    own = [each for each in defined if _defines(each, one)]
+    faults = [said for each in own if (said := _fault(each, one.tos, default))]
+    if faults:
+        text, is_lost = max(faults, key=lambda said: said[1])
         return TOS.failed(where, text, expected, remedy, severity=TOS.severity if is_lost else WARNING)
     if own:
         return TOS.passed(where, f"{tos_words(one.tos)} by {own[0].source}")
-    return _by_counters(plan, one, where, report, evidence, expected=expected, remedy=remedy)
+    nothing = "no unit and no file defines this connection, and the kernel does not show its type of service"
+    if report.definitions is UNKNOWN:
+        nothing = f"definitions of connections {reason(report.reading.unread, 'nvme', 'systemd')}"
+    seen, why = _by_counters(plan, one, report, evidence)
+    if seen:
+        return TOS.failed(where, f"{nothing}; {seen}", expected, remedy)
+    return TOS.unknown(where, f"{nothing}; {why}", expected, remedy)
 
 
 def _defines(defined: Definition, one: Connection) -> bool:
@@ -174,29 +177,16 @@ def _fault(defined: Definition, wanted: int, default: Known[int]) -> tuple[str, 
     return f"{said}; the device's default is {tos_words(default)} now", not tos_serves(wanted, default)
 
 
-def _by_counters(
-    plan: HostPlan,
-    one: Connection,
-    where: Where,
-    report: HostReport,
-    evidence: PortEvidence | None,
-    *,
-    expected: str,
-    remedy: str,
-) -> Finding:
-    nothing = "no unit and no file defines this connection, and the kernel does not show its type of service"
+def _by_counters(plan: HostPlan, one: Connection, report: HostReport, evidence: PortEvidence | None) -> tuple[str, str]:
+    """The proof of the counters that the mark is missing, and when there is none, why they do not tell."""
     if evidence is None:
-        return TOS.unknown(where, f"{nothing}; no switch was asked", expected, remedy)
-    received = rdma_received(plan, one.netdev, report)
-    seen = lossy_only(evidence, received)
+        return "", "no switch was asked"
+    seen = lossy_only(evidence, rdma_received(plan, one.netdev, report))
     if seen and evidence.classifies is True:
-        return TOS.failed(where, f"{nothing}; {seen}", expected, remedy)
-    why = evidence.reason or (
-        f"{evidence.switch} puts the DSCP into another class itself, so its counters do not tell"
-        if evidence.classifies is False
-        else f"the counters of {evidence.switch} {evidence.port} do not tell"
-    )
-    return TOS.unknown(where, f"{nothing}; {why}", expected, remedy)
+        return seen, ""
+    if evidence.classifies is False:
+        return "", f"{evidence.switch} puts the DSCP into another class itself, so its counters do not tell"
+    return "", evidence.reason or f"the counters of {evidence.switch} {evidence.port} do not tell"
 
 
 # --- identity -------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from fabric.qos import UNKNOWN
 from fabric.state import Finding, Severity, Where
 from fabric.state.host import GidEntry, LldpNeighbour, NicState, RdmaPort
 
-__all__ = ("nic_findings", "own_port")
+__all__ = ("gid_address", "nic_findings", "own_port")
 
 LINK_MISSING: Final = Rule("rdma-link-missing")
 LINK_DOWN: Final = Rule("rdma-link-down")
@@ -170,7 +170,7 @@ def _gids(plan: HostNicPlan, state: NicState, report: HostReport) -> Iterator[Fi
             text = f"table of GIDs: {reason(report.reading.unread, '/sys/class/infiniband')}"
             yield GID.unknown(where, text, expected)
             continue
-        own = [one for one in table if state.rdma_device in {UNKNOWN, one.device} and _address(one) == wanted]
+        own = [one for one in table if state.rdma_device in {UNKNOWN, one.device} and gid_address(one) == wanted]
         right = next((one for one in own if one.kind == "v2"), None)
         if right is not None:
             yield GID.passed(where, f"index {right.index} of {right.device}/{right.port} is RoCE v2 with {wanted}")
@@ -180,7 +180,8 @@ def _gids(plan: HostNicPlan, state: NicState, report: HostReport) -> Iterator[Fi
         yield GID.failed(where, text, expected, remedy)
 
 
-def _address(one: GidEntry) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def gid_address(one: GidEntry) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Returns the IP address that a GID is made from, None for a text that is no GID."""
     try:
         address = ipaddress.IPv6Address(one.gid)
     except ValueError:

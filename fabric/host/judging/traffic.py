@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabric.host.change import HostIntent
-from fabric.host.judging.answers import ERROR, WARNING, Rule, at_nic
+from fabric.host.judging.answers import ERROR, WARNING, Rule, at_nic, doubtful
 from fabric.host.judging.evidence import PortEvidence
 from fabric.host.report import HostReport
 from fabric.plan.model import HostPlan
@@ -20,20 +20,19 @@ __all__ = ("LOSSY", "Received", "lossy_only", "rdma_received", "traffic_findings
 
 LOSSY: Final = Rule("data-in-lossy-queue", WARNING)
 _SKEW: Final = 0.95  # the two counters are read at different moments, and a switch may poll its own every 10 s
-# what a driver counts of packets that came in: rxe, ionic (samples/linux/show/rdma_statistic_ionic.json), bnxt_re (R,
-# hw_counters.c of Linux 6.1: unconfirmed)
+# what a driver counts of packets that came in: rxe, ionic (samples/linux/show/rdma_statistic_ionic.json), bnxt_re
 _PACKETS: Final = ("rcvd_pkts", "rx_rdma_ucast_pkts", "rx_pkts")
+_UNSEEN: Final = frozenset({"rx_pkts"})  # Linux 6.1 bnxt_re/hw_counters.c; no sample
 # and, where it counts no packets, of requests: at least one packet each (mlx5, rdma_statistic_mlx5.json)
 _REQUESTS: Final = ("rx_write_requests", "rx_read_requests")
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What one NIC received by RDMA since its driver was loaded. is_exact: counted in packets, not requests."""
+    """What one NIC received by RDMA since its driver was loaded, in packets at least, and by which counters."""
 
     packets: int
     name: str
-    is_exact: bool
 
 
 def rdma_received(plan: HostPlan, netdev: str, report: HostReport) -> Known[Received]:
@@ -48,9 +47,9 @@ def rdma_received(plan: HostPlan, netdev: str, report: HostReport) -> Known[Rece
     for name in _PACKETS:
         value = own.value(name)
         if value is not UNKNOWN:
-            return Received(value, name, is_exact=True)
+            return Received(value, doubtful(name, ["bnxt_re counters"] if name in _UNSEEN else []))
     requests = [value for name in _REQUESTS if (value := own.value(name)) is not UNKNOWN]
-    return Received(sum(requests), " + ".join(_REQUESTS), is_exact=False) if requests else UNKNOWN
+    return Received(sum(requests), " + ".join(_REQUESTS)) if requests else UNKNOWN
 
 
 def lossy_only(evidence: PortEvidence, received: Known[Received]) -> str:

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from fabric.host.families.catalog import DRIVERS
-from fabric.host.judge import host_findings, unread_host
+from fabric.host.judge import PortEvidence, host_findings, unread_host
 from fabric.host.judging.settings import SETTINGS, setting_rule
 from fabric.host.report import Definition, HostReport
 from fabric.qos import UNKNOWN
 from fabric.state import Finding, Severity, Status
-from fabric.state.host import DcbxState, GidEntry, LldpNeighbour, NvmetState
+from fabric.state.host import DcbxState, GidEntry, LldpNeighbour, NvmetState, RdmaCounters
 from tests.unit.host.right import KV1, UNIT, UUID, report, site, with_nic, with_path, with_state
 
 RIGHT = site()
@@ -307,9 +307,53 @@ def test_definition_without_a_type_of_service_stands_by_the_devices_default() ->
     assert judged("host2", unread)["nvme-connection-tos"].severity is Severity.ERROR
 
 
-def test_unread_definitions_are_unknown() -> None:
-    found = judged("host2", replace(RIGHT.reports["host2"], definitions=UNKNOWN))
-    assert found["nvme-connection-tos"].status is Status.UNKNOWN
+def test_unread_definitions_are_unknown_until_the_counters_prove_a_fault() -> None:
+    unread = replace(RIGHT.reports["host2"], definitions=UNKNOWN)
+    found = judged("host2", unread)["nvme-connection-tos"]
+    assert (found.status, "no switch was asked" in found.evidence) == (Status.UNKNOWN, True)
+    lossy = {"data0": PortEvidence("leaf1", "Ethernet4", 0, 2000, 3, classifies=True)}
+    every = {one.rule: one for one in host_findings(RIGHT.intents["host2"], unread, lossy)}
+    assert every["nvme-connection-tos"].status is Status.FAIL
+    unasked = {"data0": PortEvidence("leaf1", "Ethernet4", reason="leaf1 could not be asked")}
+    every = {one.rule: one for one in host_findings(RIGHT.intents["host2"], unread, unasked)}
+    assert "leaf1 could not be asked" in every["nvme-connection-tos"].evidence
+
+
+def test_worst_of_several_definitions_is_told() -> None:
+    found = definitions(definition(104), definition(0, source="/etc/nvme/config.json"))["nvme-connection-tos"]
+    assert (found.severity, found.evidence) == (Severity.ERROR, "0 (DSCP 0) by /etc/nvme/config.json")
+
+
+def test_addresses_of_version_6_are_compared_as_addresses() -> None:
+    intent = RIGHT.intents["host2"]
+    (one,) = intent.connections
+    plan = replace(intent.plan, nics=(replace(intent.plan.nics[0], addresses=("2001:db8::22/64",)),))
+    wanted = replace(one, traddr="2001:db8::11", host_traddr="2001:db8::22")
+    six = replace(intent, plan=plan, connections=(wanted,))
+    shown = with_nic(with_path(RIGHT.reports["host2"], traddr="2001:0db8::0011", host_traddr="2001:db8:0::22"))
+    gid = GidEntry("rdma0", 1, 0, "2001:0db8:0000:0000:0000:0000:0000:0022", "v2", "data0")
+    shown = with_state(with_nic(shown, addresses=("2001:db8::22/64",)), gids=(gid,))
+    shown = replace(shown, definitions=(Definition(KV1, "2001:db8::11", "", wanted.tos, UNIT),))
+    there = with_state(RIGHT.reports["target1"], gids=(replace(gid, gid="2001:0db8::0011"),))
+    found = host_findings(six, shown, {}, peer_reports={"host2": shown, "target1": there})
+    assert [one for one in found if one.status is not Status.PASS] == []
+    assert {one.where.device for one in found if one.rule == "rdma-mtu-mismatch"} == {"host2", "target1"}
+
+
+def test_link_local_target_needs_the_source_of_its_scope() -> None:
+    intent = RIGHT.intents["host2"]
+    local = replace(intent.connections[0], traddr="fe80::99%data0", host_traddr="fe80::22%data0")
+    rules = {
+        one.rule: one.status for one in host_findings(replace(intent, connections=(local,)), RIGHT.reports["host2"], {})
+    }
+    assert rules["nvme-linklocal-needs-host-traddr"] is Status.PASS
+
+
+def test_counter_that_no_sample_shows_says_so() -> None:
+    counted = replace(RIGHT.reports["host2"], counters=(RdmaCounters("rdma0", 1, (("rx_pkts", 1000),)),))
+    lossy = {"data0": PortEvidence("leaf1", "Ethernet4", 0, 2000, 3, classifies=True)}
+    every = {one.rule: one for one in host_findings(RIGHT.intents["host2"], counted, lossy)}
+    assert "rx_pkts [unconfirmed: bnxt_re counters]" in every["data-in-lossy-queue"].evidence
 
 
 @pytest.mark.parametrize(
