@@ -11,7 +11,7 @@ from typing import Final
 
 from fabric.errors import HostError
 from fabric.host.actions import Action, PutFile, RemoveLink, Run
-from fabric.host.executor import Executor
+from fabric.host.executor import Executor, half_path
 from fabric.host.files import FileChange, changed_files, restoring, standing
 from fabric.host.units import AGENT_PATH
 
@@ -153,6 +153,8 @@ def _after_back(
     own = [one for one in changes if not (one.path == AGENT_PATH and one.before is None)]
     yield from restoring(own)
     yield from old.values()
+    if changes:  # a process that was killed may have left half a file
+        yield Run(("rm", "-f", "--", *(half_path(one.path) for one in changes)))
     yield from _told((*(one.path for one in changes), *old))
     for unit in new:  # a failed unit stays known without its file
         yield Run(("systemctl", "reset-failed", unit), accepted_words="not loaded")

@@ -24,7 +24,16 @@ from fabric.host.actions import (
 )
 from fabric.remote.ssh import ExecResult
 
-__all__ = ("Executor", "LocalExecutor", "RecordedExecutor", "SshExecutor", "list_folder", "perform", "perform_all")
+__all__ = (
+    "Executor",
+    "LocalExecutor",
+    "RecordedExecutor",
+    "SshExecutor",
+    "half_path",
+    "list_folder",
+    "perform",
+    "perform_all",
+)
 
 _TIMEOUT_S: Final = 60.0
 _NVME: Final = "/sys/class/nvme"
@@ -241,11 +250,20 @@ def _folder_argv(executor: Executor, action: MakeFolder | RemoveFolder | Link | 
 
 def _put(executor: Executor, action: PutFile, host: str) -> None:
     """Three steps, so that a secret is never readable by others and the name never holds half a file."""
-    half = f"{action.path}.fabricctl"
+    half = half_path(action.path)
     mode = f"{action.mode:04o}"
-    _require(executor.run(["install", "-D", "-m", mode, "/dev/null", half]), f"make {half}", host)
-    _require(executor.write(half, action.text), f"write {half}", host)
-    _require(executor.run(["mv", "-f", "--", half, action.path]), f"put {action.path}", host)
+    try:
+        _require(executor.run(["install", "-D", "-m", mode, "/dev/null", half]), f"make {half}", host)
+        _require(executor.write(half, action.text), f"write {half}", host)
+        _require(executor.run(["mv", "-f", "--", half, action.path]), f"put {action.path}", host)
+    except HostError:
+        executor.run(["rm", "-f", "--", half])
+        raise
+
+
+def half_path(path: str) -> str:
+    """Returns where a file is written before it gets its name."""
+    return f"{path}.fabricctl"
 
 
 def _require(done: ExecResult, doing: str, host: str, *, accepted: tuple[int, ...] = (0,)) -> None:

@@ -232,7 +232,9 @@ def _mtu_met(wanted: Value, found: Value) -> bool:
 def _anew(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     name = rxe_name(facts)
     gone = Run(("rdma", "link", "delete", name), if_exists=f"/sys/class/infiniband/{name}")
-    return (Step(gone, Stage.LINK, Disruption.LINK), *_rxe_steps(plan, facts))
+    # a new device has the kernel's defaults again
+    defaults = (step for one in CM_SETTINGS for step in one.steps(plan, _named(facts)))
+    return (Step(gone, Stage.LINK, Disruption.LINK), *_rxe_steps(plan, facts), *defaults)
 
 
 def _rxe_reads(_: HostNicPlan, facts: NicFacts) -> tuple[Read, ...]:

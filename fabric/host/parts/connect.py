@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fabric.errors import HostError
-from fabric.host.actions import Action, ControllerAttribute, Run, Write
+from fabric.host.actions import Action, ControllerAttribute, RemoveLink, Run, Write
 from fabric.host.boot import BootChange, boot_change, setting_lines
 from fabric.host.change import HostIntent, Part, PartChange
 from fabric.host.executor import Executor, list_folder
@@ -283,6 +283,9 @@ def _backward(
     who: HostIdentity | None,
     cli: NvmeCli,
 ) -> Iterable[Action]:
+    for way in ways:
+        if not way.restarts and not way.is_ours:  # others made it: that our unit stops must not take it away
+            yield RemoveLink(connection_unit_files(way.unit)[2])
     yield from boot.before_back
     for way in ways:
         if way.restarts:  # a unit that was killed while it connected does not take its connection away

@@ -47,9 +47,9 @@ def design_target(intent: HostIntent, executor: Executor) -> PartChange:
         raise HostError("the kernel's target cannot be read", where=intent.host, remedy="Read it as root: set become.")
     gone = _gone(intent.target, found, executor)
     rest = _without(gone, found)
-    wanted = numbered(intent.target, rest)
+    wanted = numbered(intent.target, found)  # the number of a port that goes is not given again: the way back needs it
     boot = boot_change(target_files(target_actions(wanted), removal_actions(wanted)), executor)
-    now = (*removal_actions(gone, found), *target_actions(intent.target, rest))
+    now = (*removal_actions(gone, found), *target_actions(wanted, rest))
     start = (Run(("systemctl", "start", *boot.stopped)),) if boot.stopped else ()
     forward = (*now, *boot.forward, *start)
     return PartChange(
