@@ -38,7 +38,7 @@ RANGES: Final = (
     ("depth", 1, 65535),  # CAP.MQES is 16 bits, 0-based: 65,536 entries hold 65,535 commands
     ("transfer_bytes", SECTOR, 1 << 32),
     ("align_bytes", SECTOR, 1 << 32),
-    ("aging_ns", 0, None),
+    ("aging_ns", 1, None),
     ("deadline_ns", 1, None),
     ("redeals", 0, None),
 )
@@ -140,7 +140,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class ShardProfile:
-    """A policy with the conditions in which it was found; None for one that was not tuned."""
+    """A policy with the conditions in which it was found, None if it was not tuned."""
 
     policy: ShardPolicy = ShardPolicy()
     conditions: Conditions | None = None

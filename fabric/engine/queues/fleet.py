@@ -1,0 +1,205 @@
+"""The queues, targets and receiving ports that the dealer deals to, and the account of what flies between them."""
+
+from collections import deque
+from collections.abc import Callable, Container, Iterator
+
+from fabric.engine.queues.dealing import Dealing
+from fabric.engine.queues.lane import Lane
+from fabric.engine.queues.load import LivePath, LiveQueue, Path, Queue, Window
+from fabric.engine.queues.request import Op, QueueId, RequestId, Transfer
+from fabric.errors import LocalProtocolError
+from fabric.policy import ShardPolicy
+
+__all__ = ("Fleet", "LiveTarget")
+
+
+class LiveTarget:
+    """One subsystem: its window, its paths, its lanes, and the policy that deals to its queues."""
+
+    __slots__ = ("_paths", "dealing", "name", "reads", "window", "writes")
+
+    def __init__(
+        self, name: str, policy: ShardPolicy, dealing: Dealing, live: Container[RequestId], ready: deque[Lane]
+    ) -> None:
+        self.name = name
+        self.window = Window(policy.target_bytes)
+        self.dealing = dealing
+        self.reads = Lane(Op.READ, policy, self.window, dealing, live, ready)
+        self.writes = Lane(Op.WRITE, policy, self.window, dealing, live, ready)
+        self._paths: dict[Path, LivePath] = {}
+
+    def lane(self, op: Op) -> Lane:
+        """Returns the lane of that direction."""
+        return self.reads if op is Op.READ else self.writes
+
+    def path(self, path: Path, make: Callable[[Path], LivePath]) -> LivePath:
+        """Returns the state of a path, made when it is new."""
+        live = self._paths.get(path)
+        if live is None:
+            live = self._paths[path] = make(path)
+        return live
+
+    def reroute(self) -> None:
+        """Tells the lanes which paths have open queues."""
+        paths = [path for path in self._paths.values() if path.queues]
+        self.reads.routes(paths)
+        self.writes.routes(paths)
+
+
+class Fleet:
+    """All queues by id, all targets by name, all receiving ports.
+
+    Args:
+        policy: bounds.
+        make_dealing: makes the dealing policy of one target.
+        live: requests that have not ended; the dealer's own.
+        ready: lanes that the dealer tries next; the dealer's own.
+    """
+
+    def __init__(
+        self,
+        policy: ShardPolicy,
+        make_dealing: Callable[[], Dealing],
+        live: Container[RequestId],
+        ready: deque[Lane],
+    ) -> None:
+        self._policy = policy
+        self._make_dealing = make_dealing
+        self._live = live
+        self._ready = ready
+        self._targets: dict[str, LiveTarget] = {}
+        self._receivers: dict[tuple[Op, str], Window] = {}
+        self._queues: dict[QueueId, LiveQueue] = {}
+
+    def target(self, name: str) -> LiveTarget:
+        """Returns the target, made when it is new."""
+        target = self._targets.get(name)
+        if target is None:
+            target = LiveTarget(name, self._policy, self._make_dealing(), self._live, self._ready)
+            self._targets[name] = target
+        return target
+
+    def lanes(self) -> Iterator[Lane]:
+        """Yields every lane."""
+        for target in self._targets.values():
+            yield target.reads
+            yield target.writes
+
+    def queues(self) -> tuple[LiveQueue, ...]:
+        """Returns every queue that was added and not forgotten."""
+        return tuple(self._queues.values())
+
+    def windows(self) -> Iterator[tuple[str, str, Window]]:
+        """Yields kind, name and state of every bound: kind is target, host-port or target-port."""
+        for target in self._targets.values():
+            yield "target", target.name, target.window
+        for (op, port), window in self._receivers.items():
+            yield "host-port" if op is Op.READ else "target-port", port, window
+
+    def queue(self, queue: QueueId) -> LiveQueue:
+        """Returns the queue.
+
+        Raises:
+            LocalProtocolError: it was never added, or is forgotten.
+        """
+        live = self._queues.get(queue)
+        if live is None:
+            raise LocalProtocolError("no such queue", where=f"queue {queue}", expected="one that was added")
+        return live
+
+    def add(self, queue: Queue) -> None:
+        """Adds a queue.
+
+        Raises:
+            LocalProtocolError: its id is in use, or its depth is below 1.
+        """
+        if queue.id in self._queues:
+            raise LocalProtocolError("this queue was added before", where=f"queue {queue.id}")
+        if queue.depth < 1:
+            raise _no_depth(queue.id, queue.depth, "1 or more")
+        target = self.target(queue.target)
+        live = LiveQueue(queue, target.path(queue.path, self._make_path), min(queue.depth, self._policy.depth))
+        self._queues[queue.id] = live
+        target.dealing.added(live)
+        target.reroute()
+
+    def close(self, queue: QueueId) -> LiveQueue:
+        """Deals nothing more to the queue; what flies on it keeps flying.
+
+        Raises:
+            LocalProtocolError: there is no such queue, or it is closed already.
+        """
+        live = self.queue(queue)
+        if not live.is_open:
+            raise LocalProtocolError("this queue was removed or lost before", where=f"queue {queue}")
+        live.close()
+        target = self._targets[live.queue.target]
+        target.dealing.removed(live)
+        target.reroute()
+        return live
+
+    def forget(self, queue: QueueId) -> None:
+        """Drops a closed queue on which nothing flies."""
+        del self._queues[queue]
+
+    def limit(self, queue: QueueId, depth: int) -> None:
+        """Lets at most `depth` commands fly on the queue; its own depth restores it.
+
+        Raises:
+            LocalProtocolError: there is no such queue, or the depth is not 0 to the queue's own.
+        """
+        live = self.queue(queue)
+        if not 0 <= depth <= live.queue.depth:
+            raise _no_depth(queue, depth, f"0 to {live.queue.depth}")
+        live.limit = min(depth, self._policy.depth)
+        self._changed(live, self._targets[live.queue.target])
+
+    def launch(self, queue: LiveQueue, transfer: Transfer) -> None:
+        """Takes note that the transfer flies on the queue; the lane has filled the windows."""
+        flying = queue.flying
+        flying[transfer.id] = transfer
+        queue.bytes += transfer.length
+        if len(flying) >= queue.limit:
+            queue.recount()
+        else:
+            self._targets[queue.queue.target].dealing.changed(queue)
+
+    def land(self, queue: LiveQueue, transfer: Transfer) -> None:
+        """Takes note that the transfer flies no more, and wakes who waits for the room.
+
+        Raises:
+            LocalProtocolError: it does not fly on that queue.
+        """
+        if queue.flying.pop(transfer.id, None) is None:
+            where = f"queue {queue.id}, transfer {transfer.id}"
+            raise LocalProtocolError("what did not fly has completed", where=where)
+        length = transfer.length
+        target = self._targets[queue.queue.target]
+        queue.bytes -= length
+        for window in (target.window, queue.path.read if transfer.op is Op.READ else queue.path.write):
+            window.used -= length
+            if window.waiters:
+                window.wake_first()
+        self._changed(queue, target)
+
+    def _changed(self, queue: LiveQueue, target: LiveTarget) -> None:
+        queue.recount()
+        if queue.room:
+            target.dealing.changed(queue)
+            if not target.reads.is_ready:
+                target.reads.wake()
+            if not target.writes.is_ready:
+                target.writes.wake()
+
+    def _make_path(self, path: Path) -> LivePath:
+        return LivePath(path, self._receiver(Op.READ, path.host_port), self._receiver(Op.WRITE, path.target_port))
+
+    def _receiver(self, op: Op, port: str) -> Window:
+        window = self._receivers.get((op, port))
+        if window is None:
+            window = self._receivers[(op, port)] = Window(self._policy.receiver_bytes)
+        return window
+
+
+def _no_depth(queue: QueueId, depth: int, expected: str) -> LocalProtocolError:
+    return LocalProtocolError("no such depth", where=f"queue {queue}", found=str(depth), expected=expected)

@@ -1,0 +1,93 @@
+"""The requests that have not ended, what flies of each, and what still flies of those that failed."""
+
+from collections.abc import Iterator
+
+from fabric.engine.queues.commands import Issue
+from fabric.engine.queues.deadlines import Deadlines
+from fabric.engine.queues.request import Request, RequestId, Transfer, TransferId
+from fabric.errors import LocalProtocolError
+
+__all__ = ("Ledger", "Progress")
+
+
+class Progress:
+    """How far one request is.
+
+    Attributes:
+        request: which.
+        left: its transfers that have not ended.
+        flying: those of them that fly.
+    """
+
+    __slots__ = ("flying", "left", "request")
+
+    def __init__(self, request: Request, left: int) -> None:
+        self.request = request
+        self.left = left
+        self.flying: dict[TransferId, Issue] = {}
+
+
+class Ledger:
+    """All requests.
+
+    Attributes:
+        live: those that have not ended.
+        draining: what still flies of failed ones.
+        deadlines: of live ones.
+    """
+
+    def __init__(self) -> None:
+        self.live: dict[RequestId, Progress] = {}
+        self.draining: dict[RequestId, dict[TransferId, Issue]] = {}
+        self.deadlines = Deadlines(self.live)
+        self._last = -1
+
+    def check(self, request: Request) -> None:
+        """Takes note of nothing.
+
+        Raises:
+            LocalProtocolError: the id is not higher than the last one: an old one could still have transfers.
+        """
+        if request.id <= self._last:
+            raise LocalProtocolError(
+                "request ids must rise",
+                where=f"request {request.id}",
+                found=str(request.id),
+                expected=f"more than {self._last}",
+            )
+
+    def admit(self, request: Request, left: int, deadline_ns: int) -> None:
+        """Takes in a request of `left` transfers."""
+        self._last = request.id
+        self.live[request.id] = Progress(request, left)
+        self.deadlines.add(deadline_ns, request.id)
+
+    def landed(self, transfer: Transfer) -> tuple[Progress | None, bool]:
+        """Takes note that a transfer flies no more.
+
+        Returns:
+            Its request if that is live, and whether it was the last that flew of a failed one.
+        """
+        progress = self.live.get(transfer.request)
+        if progress is not None:
+            del progress.flying[transfer.id]
+            return progress, False
+        flying = self.draining[transfer.request]
+        del flying[transfer.id]
+        if flying:
+            return None, False
+        del self.draining[transfer.request]
+        return None, True
+
+    def fail(self, progress: Progress) -> tuple[Issue, ...]:
+        """Ends a request that will not be done, and returns what flies of it."""
+        request = progress.request.id
+        del self.live[request]
+        if progress.flying:
+            self.draining[request] = progress.flying
+        return tuple(progress.flying.values())
+
+    def due(self, now_ns: int) -> Iterator[Progress]:
+        """Yields each live request whose deadline has come; the caller fails it before it asks for the next."""
+        while (request := self.deadlines.pop_due(now_ns)) is not None:
+            yield self.live[request]
