@@ -64,6 +64,7 @@ class GuestPort:
         self.armed_ns = NEVER_NS  # when the wiring will look at `due_ns` again
         self.interest = 0  # what the wiring waits for at the connection
         self.in_flight: deque[Departure] = deque()
+        self._received = bytearray(_READ_BYTES)  # kept: a new one for each read would cost its page faults
         self._unparsed = bytearray()
         self._unread = bytearray()
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -100,14 +101,15 @@ class GuestPort:
             if self.connection is None or not self.nic.reads_guest:
                 return
             try:
-                data = self.connection.recv(_READ_BYTES)
+                size = self.connection.recv_into(self._received)
             except BlockingIOError:
                 return
-            if not data:
+            if not size:
                 raise ConnectionError("end of stream")
-            self._unparsed += data
+            with memoryview(self._received) as received:
+                self._unparsed += received[:size]
             self.take_frames(now_ns)
-            if len(data) < _READ_BYTES:
+            if size < _READ_BYTES:
                 return
 
     def take_frames(self, now_ns: int) -> None:
@@ -116,19 +118,19 @@ class GuestPort:
         Raises:
             ConnectionError: the guest does not speak QEMU's format.
         """
-        data, at = self._unparsed, 0
-        end = len(data)
+        at, end = 0, len(self._unparsed)
         nic, in_flight = self.nic, self.in_flight
-        while end - at >= _LENGTH_BYTES and nic.reads_guest:
-            start = at + _LENGTH_BYTES
-            size = int.from_bytes(data[at:start], "big")
-            if not 0 < size <= _FRAME_MAX_BYTES:
-                raise ConnectionError(f"a frame of {size} B: not QEMU's stream format")
-            if end - start < size:
-                break
-            at = start + size
-            in_flight.extend(nic.offer(bytes(data[start:at]), now_ns))
-        del data[:at]
+        with memoryview(self._unparsed) as data:
+            while end - at >= _LENGTH_BYTES and nic.reads_guest:
+                start = at + _LENGTH_BYTES
+                size = int.from_bytes(data[at:start], "big")
+                if not 0 < size <= _FRAME_MAX_BYTES:
+                    raise ConnectionError(f"a frame of {size} B: not QEMU's stream format")
+                if end - start < size:
+                    break
+                at = start + size
+                in_flight.extend(nic.offer(bytes(data[start:at]), now_ns))
+        del self._unparsed[:at]
 
     def due_ns(self) -> int:
         """Returns when something happens on the link: a frame has arrived, or the next may start; else NEVER_NS."""
