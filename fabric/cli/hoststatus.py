@@ -30,6 +30,7 @@ def status_lines(reports: Iterable[HostReport]) -> Iterator[Line]:
 def _nic(nic: NicState, state: HostState) -> str:
     ports = () if state.rdma_ports is UNKNOWN else state.rdma_ports
     port = next((one for one in ports if one.netdev == nic.netdev), None)
+    port = port or next((one for one in ports if one.device == nic.rdma_device), None)
     link = f"{port.name} {_told(port.state)}, PMTU {_told(port.active_mtu_bytes)}" if port else "RDMA link none"
     if state.rdma_ports is UNKNOWN:
         link = "RDMA link UNKNOWN"

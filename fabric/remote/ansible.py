@@ -262,6 +262,7 @@ def run_playbook(  # noqa: PLR0913  each is an option of ansible-playbook
     observer: Observer = silent,
     timeout_s: int = 3600,
     check: bool = False,
+    forks: int = 0,
 ) -> PlaybookRun:
     """Returns how `ansible-playbook` ended; its events go to the observer.
 
@@ -277,6 +278,7 @@ def run_playbook(  # noqa: PLR0913  each is an option of ansible-playbook
         observer: hears of plays, tasks and failures.
         timeout_s: after this it is killed.
         check: in check mode, with diffs: nothing changes.
+        forks: hosts at once; 0 for what Ansible is configured to.
 
     Raises:
         HostError: the playbook is not there.
@@ -292,6 +294,7 @@ def run_playbook(  # noqa: PLR0913  each is an option of ansible-playbook
         ) from error
     vault = vault or VaultOptions()
     words = [*_vault_arguments(vault), *(["--check", "--diff"] if check else [])]
+    words += [f"--forks={forks}"] if forks else []
     with (
         tempfile.TemporaryDirectory(prefix="fabric-runner-") as scratch,
         control_folder() as sockets,

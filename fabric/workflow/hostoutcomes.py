@@ -94,7 +94,7 @@ def why_not_hosts(switches: Sequence[DeviceResult]) -> str:
 def unread_results(why: Mapping[str, str]) -> tuple[DeviceResult, ...]:
     """Returns FAILED for each host that could not be read."""
     return tuple(
-        DeviceResult(host, LINUX, Outcome.FAILED, error=text, remedy="Look at the host's SSH and at ansible_host.")
+        DeviceResult(host, LINUX, Outcome.FAILED, error=text)
         for host, text in why.items()
     )
 

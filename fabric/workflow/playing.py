@@ -182,7 +182,8 @@ class Play:
 
 def _reasons(ended: PlaybookRun, hosts: Sequence[str]) -> dict[str, str]:
     """Returns why each host failed; where Ansible failed as a whole, that for each."""
-    why = {host: ended.reasons.get(host, "a task failed") for host in ended.failed_hosts if host in hosts}
+    failed = [host for host in ended.failed_hosts if host in hosts]
+    why = {host: ended.reasons.get(host, "a task failed").removeprefix(f"{host}: ") for host in failed}
     if ended.is_ok or why:
         return why
     return dict.fromkeys(hosts, ended.said or f"ansible-playbook ended as {ended.status} ({ended.exit_code})")

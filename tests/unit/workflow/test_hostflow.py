@@ -9,7 +9,19 @@ from fabric.cli.exits import Exit, exit_of_verdict
 from fabric.errors import EnvironmentMissingError, FabricError, PlanError
 from fabric.host.change import Part
 from fabric.state import Outcome, Status
-from fabric.workflow import PlanDocument, Request, Summary, Verdict, check, plan, provision, read_document, rollback
+from fabric.workflow import (
+    PlanDocument,
+    Request,
+    Summary,
+    Verdict,
+    check,
+    plan,
+    provision,
+    read_document,
+    rollback,
+    write_document,
+)
+from fabric.workflow.concluding import conclude
 from fabric.workflow.hosts import changes_of, load_intents, results_of
 from tests.unit.intent.inventories import small
 from tests.unit.workflow.hostfleet import Fleet, direct, environment, request_for, serve_inventory
@@ -361,3 +373,17 @@ def test_run_folder_names_the_intents_of_managed_hosts_alone(
     done = provision(request_, environment(fleet, tmp_path))
 
     assert [one.host for one in load_intents(Path(done.run_folder))] == ["kv1"]
+
+
+def test_run_of_single_tasks_is_concluded_from_its_folder(fleet: Fleet, request_: Request, tmp_path: Path) -> None:
+    done = provision(request_, environment(fleet, tmp_path))
+    run = Path(done.run_folder)
+    bare = replace(done, devices=(), findings=(), contacted=(), changed=False)  # what the task on switches leaves
+    write_document(run / "summary.json", bare)
+
+    whole = conclude(run, request_, environment(fleet, tmp_path))
+
+    assert ends(whole) == ends(done)
+    assert (whole.contacted, whole.changed, whole.verdict) == (done.contacted, True, Verdict.OK)
+    assert whole.findings == done.findings
+    assert conclude(run, request_, environment(fleet, tmp_path)).devices == whole.devices
