@@ -80,7 +80,8 @@ class Disposition(enum.StrEnum):
 
 def _dispositions() -> Mapping[int, Disposition]:
     groups = {
-        Disposition.RETRY_ELSEWHERE: (0x300, 0x301, 0x302, 0x303, 0x370, 0x371),
+        # 0x00C: the target reset the controller behind our back (nvmet_check_ctrl_status); a new one will do it
+        Disposition.RETRY_ELSEWHERE: (0x00C, 0x300, 0x301, 0x302, 0x303, 0x370, 0x371),
         Disposition.RETRY_LATER: (0x021, 0x022, 0x082, 0x181),
         Disposition.INTEGRITY: (0x281, 0x282, 0x283, 0x284, 0x285, 0x287),
         Disposition.CAPACITY: (0x081,),

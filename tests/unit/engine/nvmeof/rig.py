@@ -41,7 +41,7 @@ class Message:
     """Something on its way.
 
     Attributes:
-        kind: "request", "reply", "capsule", "answer", "fetch", "fetched", "sent", "break".
+        kind: "request", "reply", "capsule", "data", "answer", "fetch", "fetched", "sent", "break".
         peer: the connection; the same number on both sides.
         deliver: what arriving does.
         after: steps to wait.
@@ -82,6 +82,8 @@ class Rig:
     _alive: set[int] = field(default_factory=set)
     _scratch: dict[tuple[int, int], bytearray] = field(default_factory=dict)
     _incoming: dict[tuple[int, int], int] = field(default_factory=dict)
+    _pushes: dict[tuple[int, int], t.PushData] = field(default_factory=dict)
+    _pushed: dict[int, t.PushData] = field(default_factory=dict)
     _timers: dict[str, int | None] = field(default_factory=lambda: {"host": None, "target": None})
 
     # -- running
@@ -118,14 +120,23 @@ class Rig:
         """Lets time pass, from timer to timer."""
         end_ns = self.now_ns + duration_ns
         self.settle()
-        while (due := [at for at in self._timers.values() if at is not None and at <= end_ns]) and min(due) <= end_ns:
+        while (due_ns := self.next_timer_ns()) is not None and due_ns <= end_ns:
             before = dict(self._timers)
-            self.now_ns = max(self.now_ns, min(due))
-            self.host.tick(self.now_ns)
-            self.target.tick(self.now_ns)
+            self.tick(due_ns)
             self.settle()
             assert self._timers != before, "a timer that does nothing"
         self.now_ns = end_ns
+
+    def next_timer_ns(self) -> int | None:
+        """When either end wants to be called."""
+        return min((at for at in self._timers.values() if at is not None), default=None)
+
+    def tick(self, now_ns: int) -> None:
+        """Calls both ends at `now_ns`, or now when that is past."""
+        self.now_ns = max(self.now_ns, now_ns)
+        self.host.tick(self.now_ns)
+        self.target.tick(self.now_ns)
+        self.pump()
 
     def bring_up(self) -> None:
         """Starts the host and waits for it."""
@@ -194,7 +205,9 @@ class Rig:
             PeerId(connect.connection), connect.private_data, responder_resources=connect.responder_resources
         )
 
-    def _answer(self, connection: h.ConnectionId, response: bytes) -> None:
+    def _answer(self, connection: h.ConnectionId, response: bytes, push: t.PushData | None) -> None:
+        if push is not None:
+            self._push(push)
         cid = int.from_bytes(response[12:14], "little")
         bits = max(1, (self.host_slots(connection) - 1).bit_length())
         key = (connection, cid & ((1 << bits) - 1))
@@ -222,10 +235,12 @@ class Rig:
             case t.FetchData(peer, task, _cid, address, key, length):
                 self._post("fetch", peer, lambda: self._fetch(peer, task, self._slice(peer, address, key, length)))
             case t.PushData():
+                self._pushes[output.peer, output.cid] = output
                 self._post("data", output.peer, lambda: self._push(output))
             case t.Respond(peer, response):
                 connection = h.ConnectionId(peer)
-                self._post("answer", peer, lambda: self._answer(connection, response), response)
+                push = self._pushes.pop((peer, int.from_bytes(response[12:14], "little")), None)
+                self._post("answer", peer, lambda: self._answer(connection, response, push), response)
             case t.Drop(peer, reason):
                 connection = h.ConnectionId(peer)
                 error = TransportError("the target disconnected", found=reason)
@@ -248,6 +263,9 @@ class Rig:
         self._post("fetched", peer, lambda: self.target.data_fetched(task, data, self.now_ns))
 
     def _push(self, push: t.PushData) -> None:
+        if id(push) in self._pushed:
+            return
+        self._pushed[id(push)] = push
         if push.key == ARENA_KEY:
             if self.writable:
                 self.writable(push.address, len(push.data))
