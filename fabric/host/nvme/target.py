@@ -250,7 +250,8 @@ def return_actions(
         base = f"{ROOT}/ports/{port.number}"
         actions += [RemoveLink(f"{base}/subsystems/{nqn}") for nqn in port.subsystems if nqn not in kept]
         actions += [] if was else [RemoveFolder(base)]
-    actions += removal_actions(NvmetState(new), NvmetState((*before.subsystems, *new)))
+    # a host's folder goes when no subsystem admits it any more: after all of them
+    actions += [one for one in removal_actions(NvmetState(new)) if not _is_host(one)]
     planned = {one.nqn: one for one in wanted.subsystems}
     for nqn in sorted(touched & stood.keys()):
         actions += _returned(stood[nqn], planned.get(nqn, NvmetSubsystem(nqn)))
@@ -261,6 +262,10 @@ def return_actions(
         if set(port.subsystems) & touched:
             actions += _port_actions(port, port.number, None)
     return tuple(actions)
+
+
+def _is_host(action: Action) -> bool:
+    return isinstance(action, RemoveFolder) and action.path.startswith(f"{ROOT}/hosts/")
 
 
 def _returned(before: NvmetSubsystem, wanted: NvmetSubsystem) -> Iterable[Action]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fabric.errors import HostError, RollbackFailedError
@@ -319,6 +319,7 @@ STATES = st.builds(
 )
 
 
+@settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])  # a step is 100 calls: shrinking takes minutes
 @given(STATES, STATES, st.integers(1, 60), st.sampled_from(["unit", "hand", "unit, shared", "hand, shared"]))
 def test_any_target_becomes_any_other_and_comes_back_from_any_failure(
     first: NvmetState, second: NvmetState, at: int, how: str
