@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from fabric.errors import HostError
 from fabric.host import names
@@ -30,7 +30,6 @@ __all__ = (
     "QOS_UNIT",
     "TARGET_ACTIONS",
     "TARGET_UNIT",
-    "IoPolicy",
     "boot_modules",
     "connection_files",
     "connection_unit",
@@ -49,8 +48,6 @@ _UNITS: Final = "/etc/systemd/system"
 _ACTIONS: Final = "/etc/fabricctl"
 _PYTHON: Final = "/usr/bin/python3"
 _NVME: Final = "/usr/sbin/nvme"
-
-IoPolicy = Literal["numa", "round-robin", "queue-depth"]
 
 
 @functools.cache
@@ -150,7 +147,7 @@ def connection_unit(one: Connection) -> str:
 
 
 def connection_files(
-    found: Sequence[Connection], who: HostIdentity, cli: NvmeCli, *, iopolicy: IoPolicy = "round-robin"
+    found: Sequence[Connection], who: HostIdentity, cli: NvmeCli, *, iopolicy: str = "round-robin"
 ) -> tuple[PutFile, ...]:
     """Returns one unit a connection, what each needs, and the rule for the multipath policy.
 

@@ -8,7 +8,7 @@ nvme-cli's own file made with the planned one, is made anew.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from fabric.errors import HostError
 from fabric.host.actions import Action, ControllerAttribute, RemoveLink, Run, Write
@@ -29,18 +29,20 @@ from fabric.host.nvme.connect import (
 from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH, HostIdentity, identity, identity_actions
 from fabric.host.observe import read_controllers
 from fabric.host.report import CONFIG_PATH, UNIT_NAME, UNITS, Definition, config_definitions, unit_command
-from fabric.host.units import IOPOLICY_RULES, IoPolicy, connection_files, connection_unit, connection_unit_files
+from fabric.host.units import IOPOLICY_RULES, connection_files, connection_unit, connection_unit_files
 from fabric.qos import UNKNOWN
 from fabric.state.host import NvmePath, NvmeSubsystem
 
 __all__ = ("design_connect",)
 
-_IOPOLICY: Final[IoPolicy] = "round-robin"
 _SUBSYSTEMS: Final = "/sys/class/nvme-subsystem"
 _POLICY_LOOK: Final = f'grep -Hs "" {_SUBSYSTEMS}/*/subsysnqn {_SUBSYSTEMS}/*/iopolicy'
 _OWN_TIMERS: Final = frozenset({"ctrl-loss-tmo", "reconnect-delay", "fast_io_fail_tmo"})  # set on a live controller
 _IDENTITY: Final = (HOSTNQN_PATH, HOSTID_PATH)
 _NEW: Final = "made anew"
+
+_Policies: TypeAlias = Mapping[str, tuple[str, str, str]]
+"""NQN → file, multipath policy that stands, and the one wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def design_connect(intent: HostIntent, executor: Executor, *, new_uuid: str) -> 
     texts = {path: None if file is None else file.text for path, file in standing(_IDENTITY, executor).items()}
     who = identity(texts[HOSTNQN_PATH], texts[HOSTID_PATH], new_uuid=new_uuid)
     made = identity_actions(who, hostnqn=texts[HOSTNQN_PATH], hostid=texts[HOSTID_PATH])
-    files = (*made, *connection_files(wanted, who, cli, iopolicy=_IOPOLICY))
+    files = (*made, *connection_files(wanted, who, cli, iopolicy=wanted[0].policy.iopolicy))
     boot = boot_change(files, executor, gone=away)
     ways = [_way(one, found, boot, who, cli) for one in wanted]
     return _change(intent, boot, ways, leaving, found, who=who, cli=cli)
@@ -241,10 +243,10 @@ def _change(
     )
 
 
-def _wrong_policies(ways: Sequence[_Way], found: _Found) -> dict[str, tuple[str, str]]:
-    nqns = dict.fromkeys(way.one.nqn for way in ways)
-    rows = {nqn: found.policies[nqn] for nqn in nqns if nqn in found.policies}
-    return {nqn: row for nqn, row in rows.items() if row[1] != _IOPOLICY}
+def _wrong_policies(ways: Sequence[_Way], found: _Found) -> _Policies:
+    wanted = {way.one.nqn: way.one.policy.iopolicy for way in ways}
+    rows = {nqn: (*found.policies[nqn], one) for nqn, one in wanted.items() if nqn in found.policies}
+    return {nqn: row for nqn, row in rows.items() if row[1] != row[2]}
 
 
 def _is_foreign(way: _Way) -> bool:
@@ -252,7 +254,7 @@ def _is_foreign(way: _Way) -> bool:
     return bool(way.anew) and way.path is not None and not way.is_ours
 
 
-def _forward(boot: BootChange, ways: Sequence[_Way], policies: Mapping[str, tuple[str, str]]) -> Iterable[Action]:
+def _forward(boot: BootChange, ways: Sequence[_Way], policies: _Policies) -> Iterable[Action]:
     again = [way.unit for way in ways if way.restarts]
     if again:
         yield Run(("modprobe", "-a", "--", "nvme-rdma"))
@@ -268,8 +270,8 @@ def _forward(boot: BootChange, ways: Sequence[_Way], policies: Mapping[str, tupl
     for way in ways:
         for change in way.changes:
             yield from change.actions
-    for file, _ in policies.values():
-        yield Write(file, _IOPOLICY)
+    for file, _, wanted in policies.values():
+        yield Write(file, wanted)
 
 
 def _deletion(path: NvmePath) -> Write:
@@ -279,7 +281,7 @@ def _deletion(path: NvmePath) -> Write:
 def _backward(
     boot: BootChange,
     ways: Sequence[_Way],
-    policies: Mapping[str, tuple[str, str]],
+    policies: _Policies,
     who: HostIdentity | None,
     cli: NvmeCli,
 ) -> Iterable[Action]:
@@ -299,7 +301,7 @@ def _backward(
             yield Run(connect_argv(_as_it_was(way.one, way.path), who, cli), accepted_words="already connected")
         if way.path is not None and not (way.anew and way.is_ours):
             yield from _old_timers(way.one, way.path)
-    for file, old in policies.values():
+    for file, old, _ in policies.values():
         yield Write(file, old, optional=True)
 
 
@@ -335,7 +337,7 @@ def _disruptive(ways: Sequence[_Way], leaving: Sequence[Connection], found: _Fou
             yield f"{_name(one)}: disconnected: its disks go"
 
 
-def _lines(ways: Sequence[_Way], policies: Mapping[str, tuple[str, str]]) -> Iterable[str]:
+def _lines(ways: Sequence[_Way], policies: _Policies) -> Iterable[str]:
     for way in ways:
         if way.path is None:
             yield f"+{_name(way.one)}: connected"
@@ -343,8 +345,8 @@ def _lines(ways: Sequence[_Way], policies: Mapping[str, tuple[str, str]]) -> Ite
             yield from setting_lines(_name(way.one), way.anew, _NEW)
         for change in way.changes:
             yield from setting_lines(f"{_name(way.one)} {change.what}", change.found, change.wanted)
-    for nqn, (_, old) in policies.items():
-        yield from setting_lines(f"{nqn} iopolicy", old, _IOPOLICY)
+    for nqn, (_, old, wanted) in policies.items():
+        yield from setting_lines(f"{nqn} iopolicy", old, wanted)
 
 
 def _name(one: Connection) -> str:
