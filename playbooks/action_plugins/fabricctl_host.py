@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,7 @@ from ansible.plugins.action import ActionBase
 # no command ran. -k: what does not hear SIGTERM.
 _SHELL = "{{ timeout -k 5 {limit:g} {command}{redirect}; printf '\\n{mark}%d\\n' \"$?\"; }}"
 _MARK = "fabricctl-exit-status:"
-_BECOME = "Check how it becomes root: ansible_become, ansible_become_method, ansible_become_password."
-_REACH = "Check it with: ansible -i INVENTORY HOST -m raw -a true"
+_REACH = "Check how Ansible logs in and becomes root there: ansible -i INVENTORY HOST -b -m raw -a true"
 _TIMED_OUT = (124, 137)  # of coreutils' timeout: ended by SIGTERM, by SIGKILL
 
 
@@ -35,9 +34,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no t
         result: dict[str, Any] = super().run(tmp, task_vars)
         workflow, executor, host_error, exec_result = _package()
         task = self._asked(workflow, str((task_vars or {}).get("inventory_hostname", "")))
-        client = _Client(self._low_level_execute_command, task.host, host_error, exec_result)
-        # From here -vvv does not print what commands print: files with NVMe secrets are compared. Results have none.
-        self._play_context.no_log = True
+        client = _Client(self, task.host, host_error, exec_result)
         with _undisturbed():
             answer = workflow.host_entry(task, executor(client, task.host), lambda: client.lost)
         result |= answer
@@ -66,8 +63,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no t
 class _Client:
     """What `fabric.host.SshExecutor` needs of a connection."""
 
-    def __init__(self, execute: Callable[..., dict[str, Any]], host: str, host_error: Any, exec_result: Any) -> None:
-        self._execute = execute
+    def __init__(self, action: ActionBase, host: str, host_error: Any, exec_result: Any) -> None:
+        self._action = action
         self._host = host
         self._host_error = host_error
         self._exec_result = exec_result
@@ -91,23 +88,43 @@ class _Client:
         printed, mark, status = str(done["stdout"]).rpartition(f"\n{_MARK}")
         if not mark or not status.strip().isdecimal():
             said = " ".join(f"{done['stderr']} {done['stdout']}".split())[:300]
-            raise self._error("the host did not run a command", f"exit {done['rc']}: {said}", _BECOME)
+            raise self._error("the host did not run a command", f"exit {done['rc']}: {said}", _REACH)
         if int(status) in _TIMED_OUT:
             raise self._error(f"a command did not end within {timeout_s:g} s", shlex.join(argv)[:200])
         return self._exec_result(int(status), printed, str(done["stderr"]))
 
     def _done(self, command: str, data: bytes) -> dict[str, Any]:
         try:
-            return self._execute(command, in_data=data, encoding_errors="replace")
-        except AnsibleConnectionFailure as error:
-            self.lost = " ".join(str(error).split())[:300]
-            raise self._error("there is no connection to the host", self.lost, _REACH) from error
+            return self._execute(command, data, quiet=True)
+        except AnsibleConnectionFailure:
+            self.lost = self._why()
+            raise self._error("there is no connection to the host", self.lost, _REACH) from None
         except AnsibleError as error:
-            raise self._error("the host did not run a command", " ".join(str(error).split())[:300], _BECOME) from error
+            raise self._error("the host did not run a command", _one_line(error), _REACH) from None
+
+    def _execute(self, command: str, data: bytes, *, quiet: bool) -> dict[str, Any]:
+        # quiet: -vvv would print what commands print, and files with secrets are compared. Ansible hides it, and why a
+        # connection failed with it. The connection has a context of its own, renewed for each task.
+        self._action._connection._play_context.no_log = quiet  # noqa: SLF001
+        done: dict[str, Any] = self._action._low_level_execute_command(  # noqa: SLF001
+            command, in_data=data, encoding_errors="replace"
+        )
+        return done
+
+    def _why(self) -> str:
+        try:
+            self._execute("true", b"\n", quiet=False)
+        except AnsibleError as error:
+            return _one_line(error)
+        return "it broke, and could be made again"
 
     def _error(self, what: str, found: str, remedy: str = "") -> Exception:
         error: Exception = self._host_error(what, where=self._host, found=found, remedy=remedy)
         return error
+
+
+def _one_line(error: AnsibleError) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 @contextmanager

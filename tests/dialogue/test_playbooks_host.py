@@ -1,20 +1,30 @@
 """The executor of the action `fabricctl_host` over a real ansible-playbook and its local connection."""
 
 import base64
+import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import paramiko
+
+from tests.dialogue.test_host_ssh import _Shell as ShellServer
+from tests.dialogue.test_remote_ssh import new_key
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
 
 PROBE = """
-import base64, importlib.util, json
+import base64, hashlib, importlib.util, json
 from ansible.plugins.action import ActionBase
 from fabric.errors import FabricError, HostError
 from fabric.host import SshExecutor
@@ -28,7 +38,7 @@ spec.loader.exec_module(plugin)
 class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
-        client = plugin._Client(self._low_level_execute_command, "here", HostError, ExecResult)
+        client = plugin._Client(self, "here", HostError, ExecResult)
         host = SshExecutor(client, "here")
         answers = []
         for kind, first, second in json.loads(self._task.args["questions"]):
@@ -39,6 +49,8 @@ class ActionModule(ActionBase):
                 elif kind == "write":
                     done = host.write(first, second)
                     answers.append([done.status, done.stderr])
+                elif kind == "digest":
+                    answers.append(hashlib.sha256(host.read(first).encode()).hexdigest())
                 elif kind == "within":
                     answers.append(client.exec(first, timeout_s=second).status)
                 else:
@@ -64,7 +76,7 @@ PLAY = """
 
 
 def ask(folder: Path, *questions: tuple[str, Any, Any], host: str = "ansible_connection: local") -> dict[str, Any]:
-    """Returns what the executor on `host` answered."""
+    """Returns what the executor on `host` answered, and what Ansible printed with -vvv."""
     (folder / "action_plugins").mkdir()
     plugin = ROOT / "playbooks" / "action_plugins" / "fabricctl_host.py"
     (folder / "action_plugins" / "probe.py").write_text(PROBE.format(plugin=str(plugin)), encoding="utf-8")
@@ -73,11 +85,11 @@ def ask(folder: Path, *questions: tuple[str, Any, Any], host: str = "ansible_con
     (folder / "questions").write_text(json.dumps(questions), encoding="utf-8")
     env = {**os.environ, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_LOCALHOST_WARNING": "false", "PYTHONPATH": str(ROOT)}
     argv = [str(ANSIBLE), "play.yml", "-i", "hosts.yml", "-e", f"questions={folder / 'questions'}"]
-    argv += ["-e", f"ansible_python_interpreter={sys.executable}"]
+    argv += ["-e", f"ansible_python_interpreter={sys.executable}", "-vvv"]
     done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     answer: dict[str, Any] = json.loads((folder / "questions.answers").read_text(encoding="utf-8"))
-    return answer
+    return {**answer, "printed": done.stdout + done.stderr}
 
 
 def run(*argv: str, stdin: bytes = b"") -> tuple[str, list[str], str]:
@@ -107,6 +119,83 @@ def test_commands_arrive_word_for_word_and_come_back_byte_for_byte(tmp_path: Pat
     assert answers[5][0] == 127
     assert answers[6] == [0, "C\n", ""]
     assert answers[7] == [0, "fabricctl-exit-status:7", ""]
+
+
+@contextmanager
+def shell_server(folder: Path) -> Iterator[tuple[str, list[paramiko.Transport]]]:
+    """Gives a host's variables and the connections to it: an SSH server that runs each command in a shell, as sshd does."""
+    key, server, transports = new_key(), ShellServer(), list[paramiko.Transport]()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        (folder / "known_hosts").write_text(
+            f"[127.0.0.1]:{port} {key.get_name()} {key.get_base64()}\n", encoding="utf-8"
+        )
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:  # the test is over
+                    return
+                transport = paramiko.Transport(connection)
+                transport.add_server_key(key)
+                transport.start_server(event=threading.Event(), server=server)  # the client may hang up at the key
+                transports.append(transport)
+
+        acceptor = threading.Thread(target=accept)
+        acceptor.start()
+        common = f"-o UserKnownHostsFile={folder / 'known_hosts'} -o GlobalKnownHostsFile=/dev/null"
+        control = f"ansible_control_path_dir: {folder / 'cp'}"
+        variables = f"ansible_host: 127.0.0.1, ansible_port: {port}, ansible_user: root, ansible_password: right"
+        try:
+            yield f"{variables}, ansible_ssh_common_args: '{common}', {control}", transports
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            acceptor.join(10)
+            for transport in transports:
+                transport.close()
+            for thread in server.threads:
+                thread.join(10)
+
+
+def test_over_ssh_all_commands_go_through_one_connection(tmp_path: Path) -> None:
+    words = ["it's", 'a "word"', "two\nlines", "$HOME `id` \\", ""]
+    binary = bytes(range(256)) * 400
+    digest = subprocess.run(["sha256sum"], input=binary, capture_output=True, check=True).stdout.decode()
+    path = tmp_path / "file"
+    path.write_text("before", encoding="utf-8")
+    secret = tmp_path / "secret"
+    secret.write_text("DHHC-1:of-nobody", encoding="utf-8")
+    with shell_server(tmp_path) as (host, transports):
+        answers = ask(
+            tmp_path,
+            ("digest", str(secret), None),
+            run("printf", "%s|", *words),
+            run("sha256sum", stdin=binary),
+            run("cat"),
+            run("sh", "-c", "echo out; echo err >&2; exit 255"),
+            run("test", "-t", "1"),
+            ("write", str(path), "after\n"),
+            ("read", str(path), None),
+            host=host,
+        )
+        count = len(transports)
+    assert answers["lost"] == ""
+    assert "SSH: EXEC" in answers["printed"]  # -vvv: commands, and never what they print
+    assert "DHHC-1:of-nobody" not in answers["printed"]
+    assert answers["answers"].pop(0) == hashlib.sha256(b"DHHC-1:of-nobody").hexdigest()
+    assert answers["answers"][:3] == [[0, "".join(f"{word}|" for word in words), ""], [0, digest, ""], [0, "", ""]]
+    assert answers["answers"][3] == [255, "out\n", "err\n"]  # ssh's own 255 would have been a lost connection
+    assert answers["answers"][4][0] == 1  # no terminal: it would mix the outputs and end lines with a return
+    assert answers["answers"][5:] == [[0, ""], "after\n"]
+    assert count == 1
+
+
+def test_a_host_key_that_is_not_known_is_no_connection(tmp_path: Path) -> None:
+    with shell_server(tmp_path) as (host, _):
+        (tmp_path / "known_hosts").write_text("", encoding="utf-8")
+        seen = ask(tmp_path, run("true"), host=f"{host}, ansible_host_key_checking: true")
+    assert "Host Key checking is enabled" in seen["answers"][0] or "Host key verification failed" in seen["answers"][0]
 
 
 def test_files_are_read_and_written_and_never_made(tmp_path: Path) -> None:
