@@ -55,7 +55,7 @@ class Controller:
 
     @property
     def identity(self) -> IdentifyController | None:
-        """What the controller says of itself, once it was asked."""
+        """What the controller says of itself; None while it is being asked."""
         return self._life.identity
 
     @property

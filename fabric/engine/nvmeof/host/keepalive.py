@@ -44,8 +44,8 @@ class KeepAlive:
             self._proof_ns = max(self._proof_ns, submitted_ns)
 
     def next_timer_ns(self) -> int | None:
-        """Returns when a Keep Alive is due."""
-        if self._proof_ns is None or not self._kato_ns or self._waiting:
+        """Returns when a Keep Alive is due; none before Identify: a target that is not ready refuses it (0x00C)."""
+        if self._proof_ns is None or not self._kato_ns or self._waiting or self._session.identity is None:
             return None
         return self._proof_ns + self._kato_ns // 2
 

@@ -175,6 +175,7 @@ class Lifecycle:
     def queue_up(self, queue: Queue, now_ns: int) -> None:
         """The admin queue is granted: configure the controller."""
         self.machine.fire(ControllerInput.ADMIN_UP)
+        self.identity = None
         self.keep_alive.start(queue.greeted_ns)
         self.bring_up.start(now_ns)
 

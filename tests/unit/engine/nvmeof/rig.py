@@ -82,6 +82,7 @@ class Rig:
     _alive: set[int] = field(default_factory=set)
     _scratch: dict[tuple[int, int], bytearray] = field(default_factory=dict)
     _incoming: dict[tuple[int, int], int] = field(default_factory=dict)
+    _regions: dict[tuple[int, int], Region | None] = field(default_factory=dict)
     _pushes: dict[tuple[int, int], t.PushData] = field(default_factory=dict)
     _pushed: dict[int, t.PushData] = field(default_factory=dict)
     _timers: dict[str, int | None] = field(default_factory=lambda: {"host": None, "target": None})
@@ -177,6 +178,7 @@ class Rig:
                 key = (output.connection, output.slot)
                 self._scratch[key] = bytearray(output.outgoing.ljust(4096, b"\0"))
                 self._incoming[key] = output.incoming_bytes
+                self._regions[key] = output.region
                 capsule = output.capsule
                 peer = PeerId(output.connection)
                 self._post("sent", peer, lambda: self.host.sent(output.connection, output.slot))
@@ -208,11 +210,20 @@ class Rig:
     def _answer(self, connection: h.ConnectionId, response: bytes, push: t.PushData | None) -> None:
         if push is not None:
             self._push(push)
-        cid = int.from_bytes(response[12:14], "little")
-        bits = max(1, (self.host_slots(connection) - 1).bit_length())
-        key = (connection, cid & ((1 << bits) - 1))
+        key = (connection, self._slot(connection, int.from_bytes(response[12:14], "little")))
         payload = bytes(self._scratch.get(key, b"")[: self._incoming.get(key, 0)])
         self.host.received(connection, response, self.now_ns, payload=payload)
+
+    def _slot(self, connection: int, cid: int) -> int:
+        return cid & (1 << max(1, (self.host_slots(connection) - 1).bit_length())) - 1
+
+    def _resolve(self, peer: int, cid: int, address: int, key: int) -> tuple[int, int]:
+        """Where data goes: on TCP the host's transport knows it by the command id."""
+        if self.host.config.transport == "rdma":
+            return address, key
+        slot = self._slot(peer, cid)
+        region = self._regions[peer, slot]
+        return (region.address, ARENA_KEY) if region else ((peer << 32) + slot * 4096, peer)
 
     def host_slots(self, connection: int) -> int:
         """Slots of the queue that a connection is of."""
@@ -232,8 +243,9 @@ class Rig:
                 connection = h.ConnectionId(peer)
                 area = private_data.ljust(148, b"\0")
                 self._post("reply", peer, lambda: self.host.rejected(connection, area, self.now_ns))
-            case t.FetchData(peer, task, _cid, address, key, length):
-                self._post("fetch", peer, lambda: self._fetch(peer, task, self._slice(peer, address, key, length)))
+            case t.FetchData(peer, task, cid, address, key, length):
+                where = self._resolve(peer, cid, address, key)
+                self._post("fetch", peer, lambda: self._fetch(peer, task, self._slice(peer, *where, length)))
             case t.PushData():
                 self._pushes[output.peer, output.cid] = output
                 self._post("data", output.peer, lambda: self._push(output))
@@ -266,12 +278,13 @@ class Rig:
         if id(push) in self._pushed:
             return
         self._pushed[id(push)] = push
-        if push.key == ARENA_KEY:
+        address, key = self._resolve(push.peer, push.cid, push.address, push.key)
+        if key == ARENA_KEY:
             if self.writable:
-                self.writable(push.address, len(push.data))
-            self.arena[push.address : push.address + len(push.data)] = push.data
+                self.writable(address, len(push.data))
+            self.arena[address : address + len(push.data)] = push.data
             return
-        offset = push.address - (push.peer << 32)
+        offset = address - (push.peer << 32)
         start = offset % 4096
         self._scratch[push.peer, offset // 4096][start : start + len(push.data)] = push.data
 
@@ -312,5 +325,6 @@ class Rig:
 def rig(profile: TargetProfile, host: HostConfig | None = None, **changes: object) -> Rig:
     """A target of one subsystem with one namespace, and a host that has not begun."""
     subsystem = Subsystem(NQN, {1: NAMESPACE})
-    target = Target(profile, [subsystem], [Address("10.0.0.1")])
-    return Rig(target, Controller(host or config(**changes)))
+    wanted = host or config(**changes)
+    target = Target(profile, [subsystem], [Address("10.0.0.1")], transport=wanted.transport)
+    return Rig(target, Controller(wanted))
