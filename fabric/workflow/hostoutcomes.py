@@ -93,10 +93,7 @@ def why_not_hosts(switches: Sequence[DeviceResult]) -> str:
 
 def unread_results(why: Mapping[str, str]) -> tuple[DeviceResult, ...]:
     """Returns FAILED for each host that could not be read."""
-    return tuple(
-        DeviceResult(host, LINUX, Outcome.FAILED, error=text)
-        for host, text in why.items()
-    )
+    return tuple(DeviceResult(host, LINUX, Outcome.FAILED, error=text) for host, text in why.items())
 
 
 def was_contacted(run: Path, host: str) -> bool:
