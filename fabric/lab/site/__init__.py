@@ -6,7 +6,7 @@ Knows no inventory: `fabric.workflow.lab` makes the spec.
 
 from fabric.lab.backplane import Reader
 from fabric.lab.site.control import ask
-from fabric.lab.site.folder import LabFolder, Login, lab_path
+from fabric.lab.site.folder import LabFolder, Login, Record, lab_path
 from fabric.lab.site.process import run_process
 from fabric.lab.site.site import Site, Tools, bring_up, open_site, take_down
 from fabric.lab.site.spec import Cable, End, LabMachine, LabPort, LabSpec, LabSwitch, mac_of
@@ -21,6 +21,7 @@ __all__ = (
     "LabSwitch",
     "Login",
     "Reader",
+    "Record",
     "Site",
     "Tools",
     "ask",

@@ -120,7 +120,7 @@ class ControlServer:
             return {"error": {"what": str(error) or type(error).__name__, "where": "", "found": "", "remedy": ""}}
 
 
-def ask(path: Path, verb: str, *, timeout_s: float | None = 30.0, **arguments: Json) -> Any:
+def ask(path: Path, verb: str, /, *, timeout_s: float | None = 30.0, **arguments: Json) -> Any:
     """Returns what the lab's process answers.
 
     Args:

@@ -24,7 +24,7 @@ from typing import Final
 from fabric import serial
 from fabric.errors import HostError
 from fabric.lab.site.spec import LabSpec
-from fabric.lab.vm import processes, sweep
+from fabric.lab.vm import Accelerator, Image, processes, sweep
 
 __all__ = ("LabFolder", "Login", "Record", "lab_path")
 
@@ -33,10 +33,17 @@ _OURS: Final = ("lab.json", "process.json", "process.log", "control", "running.j
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What `lab.json` holds: the lab, and the token in its process's command line."""
+    """What `lab.json` holds.
+
+    Attributes:
+        token: in the command line of the lab's process.
+        image, accelerator: digest of what the machines booted, and what they run under.
+    """
 
     spec: LabSpec
     token: str
+    image: str
+    accelerator: Accelerator
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +126,9 @@ class LabFolder:
         except (OSError, ValueError):
             return None
 
-    def begin(self, spec: LabSpec) -> Record:
+    def begin(self, spec: LabSpec, image: Image, accelerator: Accelerator) -> Record:
         """Notes what is about to be started."""
-        record = Record(spec, secrets.token_hex(8))
+        record = Record(spec, secrets.token_hex(8), image.digest, accelerator)
         self.write_private("lab.json", json.dumps(serial.to_json(record)))
         for folder in (self.wire, self.fronts, self.machines):
             folder.mkdir(mode=0o700, exist_ok=True)

@@ -5,7 +5,7 @@ side by side; a machine that was up before starts from its warm state.
 """
 
 import json
-import subprocess
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -69,7 +69,7 @@ class Site:
     tools: Tools
     machines: Mapping[str, Machine] = field(default_factory=dict)
 
-    def ask(self, verb: str, *, timeout_s: float | None = 30.0, **arguments: Any) -> Any:
+    def ask(self, verb: str, /, *, timeout_s: float | None = 30.0, **arguments: Any) -> Any:
         """Returns what the lab's process answers to a verb of `fabric.lab.site.process`."""
         return ask(self.folder.path / "control", verb, timeout_s=timeout_s, **arguments)
 
@@ -124,7 +124,7 @@ class Site:
         with self.folder.locked():
             _together(Machine.remove, self.machines.values())
             self.folder.clear()
-            record = self.folder.begin(spec)
+            record = self.folder.begin(spec, self.tools.image, self.tools.accelerator)
             try:
                 _start_process(self.folder, record, self.tools)
                 specs = _machine_specs(self.folder, spec)
@@ -154,7 +154,7 @@ def bring_up(path: Path, spec: LabSpec, tools: Tools, *, is_fresh: bool = False)
             raise HostError("a lab runs here already", where=str(path), remedy="Run: fabricctl lab down")
         if left := folder.clear():
             tools.observer(Event("lab.clear.done", message=f"cleared what a dead lab left: {', '.join(left)}"))
-        record = folder.begin(spec)
+        record = folder.begin(spec, tools.image, tools.accelerator)
         try:
             _start_process(folder, record, tools)
             specs = _machine_specs(folder, spec)
@@ -214,25 +214,38 @@ def _finished(folder: LabFolder, spec: LabSpec, tools: Tools, machines: Sequence
 def _start_process(folder: LabFolder, record: Record, tools: Tools) -> None:
     tools.observer(Event("lab.process.started", message=f"{len(record.spec.switches)} switches"))
     argv = [*tools.command, str(folder.path), f"fabric-{record.token}"]
-    with folder.log.open("wb") as log:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
-        )
-    folder.note_process(process.pid, record.token)
+    pid = _spawn(argv, folder.log)
+    folder.note_process(pid, record.token)
     end_ns = tools.clock.now_ns() + round(_PROCESS_UP_S * 1e9)
     while True:
         try:
             ask(folder.path / "control", "status")
         except HostError as error:
-            ended = process.poll() is not None
+            ended = not folder.is_running()
             if ended or tools.clock.now_ns() > end_ns:
-                why = f"it ended with {process.returncode}" if ended else f"not within {_PROCESS_UP_S:g} s"
+                why = "it ended" if ended else f"not within {_PROCESS_UP_S:g} s"
                 found = folder.log.read_text(encoding="utf-8", errors="replace")[-1500:].strip()
                 raise HostError(f"the lab's process did not come up: {why}", where="lab", found=found) from error
             tools.clock.sleep_s(_POLL_S)
         else:
             tools.observer(Event("lab.process.done"))
             return
+
+
+def _spawn(argv: Sequence[str], log: Path) -> int:
+    """Returns the id of a process that outlives this one. Not `Popen`, which wants to be waited for."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    return os.posix_spawn(
+        argv[0],
+        list(argv),
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
 
 
 # Machines. They are started one after the other in order of names, since of two that are joined directly the first

@@ -49,7 +49,7 @@ def command_line(
 ) -> tuple[str, ...]:
     """Returns the command for one machine.
 
-    It runs in the machine's folder: `seed.tar`, `qmp` and `console` are relative, so that a long path of
+    It runs in the machine's folder: `seed.tar`, `qmp`, `agent` and `console` are relative, so that a long path of
     the folder does not exceed what a socket's name may have. It ends when the machine exists, which goes on by itself
     with the root folder as its own.
 
@@ -85,6 +85,8 @@ def command_line(
         *("-chardev", "socket,id=console,path=console,server=on,wait=off,logfile=console.log,logappend=on"),
         *("-serial", "chardev:console"),
         *("-qmp", "unix:qmp,server=on,wait=off"),
+        *("-device", "virtio-serial-pci,addr=0x7", "-chardev", "socket,id=agent,path=agent,server=on,wait=off"),
+        *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),
         *("-daemonize", "-pidfile", "pid"),
         *(("-incoming", "defer") if is_incoming else ()),
     )

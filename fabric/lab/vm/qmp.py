@@ -1,7 +1,8 @@
-"""QEMU's machine protocol over its unix socket: one command, one answer. Knows no command's meaning."""
+"""QEMU's machine protocol and that of the agent in a guest: one command, one answer. Knows no command's meaning."""
 
 import json
 import os
+import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from fabric.errors import HostError
 
-__all__ = ("Monitor", "monitor")
+__all__ = ("Monitor", "agent", "monitor")
 
 _ANSWER_S: Final = 30.0
 
@@ -44,6 +45,13 @@ class Monitor:
         socket.send_fds(self._peer, [request], [descriptor])
         self._answer("getfd")
 
+    def synchronise(self, number: int) -> None:
+        """Drops what the agent still answers to somebody before us, up to its answer with our number."""
+        self._stream.write(json.dumps({"execute": "guest-sync", "arguments": {"id": number}}).encode() + b"\n")
+        self._stream.flush()
+        while self.read().get("return") != number:
+            pass
+
     def _answer(self, command: str) -> Any:
         while True:
             answer = self.read()
@@ -72,6 +80,30 @@ def monitor(name: str, path: Path) -> Iterator[Monitor]:
     Raises:
         HostError: nobody listens there, or the session broke.
     """
+    with _session(name, path) as session:
+        session.read()  # the greeting
+        session.ask("qmp_capabilities")
+        yield session
+
+
+@contextmanager
+def agent(name: str, path: Path) -> Iterator[Monitor]:
+    """Yields a session with the agent in the guest: the same language, but no greeting.
+
+    Args:
+        name: the machine, for messages.
+        path: of the socket.
+
+    Raises:
+        HostError: nobody listens there, or the agent does not answer.
+    """
+    with _session(name, path) as session:
+        session.synchronise(secrets.randbits(32))
+        yield session
+
+
+@contextmanager
+def _session(name: str, path: Path) -> Iterator[Monitor]:
     folder = -1
     try:
         folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
@@ -79,10 +111,7 @@ def monitor(name: str, path: Path) -> Iterator[Monitor]:
             peer.settimeout(_ANSWER_S)
             peer.connect(f"/proc/self/fd/{folder}/{path.name}")
             with peer.makefile("rwb") as stream:
-                session = Monitor(name, peer, cast("BinaryIO", stream))
-                session.read()  # the greeting
-                session.ask("qmp_capabilities")
-                yield session
+                yield Monitor(name, peer, cast("BinaryIO", stream))
     except OSError as error:
         raise HostError("no session with QEMU", where=name, found=str(error)) from error
     finally:

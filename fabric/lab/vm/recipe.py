@@ -35,6 +35,7 @@ _PACKAGES: Final = (
     "ethtool",
     "lldpd",
     "procps",
+    "qemu-guest-agent",
 )
 
 _KEPT_MODULES: Final = (

@@ -20,7 +20,7 @@ from fabric.workflow.subjects import capabilities_of
 
 __all__ = ("RATE_BPS", "SEED", "lab_spec", "stock_front")
 
-RATE_BPS: Final = 200_000_000
+RATE_BPS: Final = 100_000_000  # measured: an emulated target sends some 17 MB/s, so two of them congest 12.5 MB/s
 SEED: Final = 1
 _LARGEST_MTU: Final = 4200  # Soft-RoCE's largest path MTU, 4096, fits; the inventory says what is set
 _UNWATCHED: Final = "leaf2"  # comes without PFC watchdog, which SONiC takes only by load and reload

@@ -4,6 +4,7 @@ Started by `fabricctl lab up`. It brings to the lab what that may not see: how a
 The token is not used here: it stands in the command line, by which the process is found again.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -29,6 +30,7 @@ def reader_of(spec: LabSpec) -> Reader:
 def main(arguments: list[str]) -> int:
     """Returns the exit status: 0 after an orderly stop, 1 when the lab cannot be served."""
     folder = LabFolder(Path(arguments[0]))
+    os.chdir("/")  # it outlives the folder that it was started in
     record = folder.record()
     try:
         if record is None:

@@ -4,14 +4,26 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from fabric.errors import FabricError, HostError
 from fabric.intent import load
-from fabric.lab.site import LabFolder, LabSpec, Login, Site, Tools, ask, bring_up, lab_path, open_site, take_down
-from fabric.lab.vm import build_image, cache_folder, find_image, pick_accelerator
+from fabric.lab.site import (
+    LabFolder,
+    LabSpec,
+    Login,
+    Record,
+    Site,
+    Tools,
+    ask,
+    bring_up,
+    lab_path,
+    open_site,
+    take_down,
+)
+from fabric.lab.vm import Image, build_image, cache_folder, pick_accelerator
 from fabric.nos import catalog
 from fabric.registry import nearest
 from fabric.resources import data_path
@@ -41,7 +53,7 @@ TOPOLOGIES: Final[Mapping[str, str]] = {
 }
 """Short name → folder under `inventory`."""
 
-_COMMAND: Final = (sys.executable, "-m", "fabric.workflow.lab.process")
+_COMMAND: Final = (sys.executable, "-P", "-m", "fabric.workflow.lab.process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,7 @@ class DeviceStatus:
     Attributes:
         kind: "host", "target" or the network OS of a switch.
         running: whether its process is alive.
-        login: how to reach it; None while it is not up.
+        login: how to reach it, without its password; None while it is not up.
         memory_mib: what a machine's process holds now; 0 for a switch.
     """
 
@@ -67,7 +79,7 @@ class LabStatus:
     """A lab as it is.
 
     Attributes:
-        state: "running", "dead" when something was killed, "none".
+        state: "running"; "dead" when something was killed or it is not up yet; "none".
         plane: what the lab's process tells: ports with a guest, lost frames, what it cannot emulate.
     """
 
@@ -145,9 +157,10 @@ def opened_lab(environment: Environment, folder: Path | None = None) -> Site:
         HostError: none does.
     """
     path = folder or lab_path(os.environ)
-    if not LabFolder(path).is_running():
+    record = LabFolder(path).record()
+    if record is None:
         raise HostError("no lab runs here", where=str(path), remedy="Run: fabricctl lab up")
-    return open_site(path, _tools(environment))
+    return open_site(path, _tools_of(record, environment))
 
 
 def lab_status(environment: Environment, folder: Path | None = None) -> LabStatus:
@@ -158,8 +171,8 @@ def lab_status(environment: Environment, folder: Path | None = None) -> LabStatu
     if record is None:
         return LabStatus(str(path), "none")
     runs = place.is_running()
-    machines = open_site(path, _tools(environment)).machines if runs else {}
-    logins = place.logins()
+    machines = open_site(path, _tools_of(record, environment)).machines if runs else {}
+    logins = {name: replace(login, password=None) for name, login in place.logins().items()}
     devices = [DeviceStatus(one.name, one.front.nos, runs, logins.get(one.name)) for one in record.spec.switches]
     for one in record.spec.machines:
         machine = machines.get(one.name)
@@ -168,7 +181,7 @@ def lab_status(environment: Environment, folder: Path | None = None) -> LabStatu
         devices.append(DeviceStatus(one.name, one.role, alive, logins.get(one.name), memory_mib))
     return LabStatus(
         str(path),
-        "running" if runs and all(one.running for one in devices) else "dead",
+        "running" if runs and logins and all(one.running for one in devices) else "dead",
         record.spec.name,
         record.spec.seed,
         record.spec.rate_bps,
@@ -204,12 +217,12 @@ def _refuse_second(path: Path) -> None:
 
 def _tools(environment: Environment) -> Tools:
     cache = cache_folder(os.environ)
-    image = find_image(cache) or build_image(cache, clock=environment.clock, observer=environment.observer)
-    return Tools(
-        image,
-        pick_accelerator(image),
-        cache,
-        _COMMAND,
-        environment.clock,
-        environment.observer,
-    )
+    image = build_image(cache, clock=environment.clock, observer=environment.observer)
+    return Tools(image, pick_accelerator(image), cache, _COMMAND, environment.clock, environment.observer)
+
+
+def _tools_of(record: Record, environment: Environment) -> Tools:
+    """Returns what a lab was made with: by now, another version may be installed here."""
+    cache = cache_folder(os.environ)
+    image = Image(record.image, cache / record.image)
+    return Tools(image, record.accelerator, cache, _COMMAND, environment.clock, environment.observer)

@@ -1,0 +1,46 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from fabric.clock import FakeClock
+from fabric.lab.site.states import WarmStates
+from fabric.lab.vm import Accelerator, Disk, DiskKind, Image, MachineSpec, Nic
+
+IMAGE = Image("0" * 16, Path("/cache/0"))
+SPEC = MachineSpec("host1", nics=(Nic("data0", "02:00:00:00:00:01", "/lab/a"),))
+DAY_S = 86_400.0
+
+
+def states(cache: Path, *, emulator: str = "7.2", now_s: float = 0.0) -> WarmStates:
+    return WarmStates(cache, IMAGE, Accelerator.TCG, emulator, FakeClock(now_s))
+
+
+def test_key_is_of_all_that_a_memory_depends_on_and_not_of_where_sockets_are(tmp_path: Path) -> None:
+    key = states(tmp_path).key(SPEC)
+    assert states(tmp_path).key(replace(SPEC, nics=(replace(SPEC.nics[0], socket="/lab/b"),))) == key
+    assert states(tmp_path, emulator="8.0").key(SPEC) != key
+    others = (
+        replace(SPEC, cpus=2),
+        replace(SPEC, disks=(Disk(DiskKind.RAM, "ram0", 8),)),
+        replace(SPEC, nics=(replace(SPEC.nics[0], mac="02:00:00:00:00:02"),)),
+    )
+    assert len({key, *map(states(tmp_path).key, others)}) == 4
+
+
+def test_state_that_nobody_used_for_two_weeks_goes_and_one_in_use_stays(tmp_path: Path) -> None:
+    other = replace(SPEC, name="host2")
+    at_first = states(tmp_path, now_s=DAY_S)
+    for spec in (SPEC, other):
+        folder = tmp_path / "states" / at_first.key(spec)
+        folder.mkdir(parents=True)
+        os.utime(folder, (DAY_S, DAY_S))
+    (tmp_path / "states" / "new-1").mkdir()
+    os.utime(tmp_path / "states" / "new-1", (DAY_S, DAY_S))
+    states(tmp_path, now_s=10 * DAY_S).find(SPEC)
+
+    later = states(tmp_path, now_s=16 * DAY_S)
+    later.prune()
+
+    assert later.find(SPEC) is not None
+    assert later.find(other) is None
+    assert not (tmp_path / "states" / "new-1").exists()
