@@ -11,7 +11,7 @@ from fabric.registry import nearest
 from fabric.remote.ansible import read_inventory
 from fabric.serial import Json
 
-__all__ = ("DEFAULT_DISK_MIB", "LabVariables", "disks_of", "read_variables")
+__all__ = ("DEFAULT_DISK_MIB", "LabVariables", "disks_of", "read_variables", "variables_of")
 
 DEFAULT_DISK_MIB: Final = 64
 _PREFIX: Final = "lab_"
@@ -40,18 +40,28 @@ def read_variables(sources: Sequence[Path], extra_vars: Mapping[str, Json]) -> d
         IntentError: one is unknown or cannot be, with every such problem.
     """
     found = read_inventory(sources, extra_vars=extra_vars, prefixes=(_PREFIX,))
+    return variables_of(
+        {
+            name: {key: found.values[index] for key, index in host.variables.items() if key.startswith(_PREFIX)}
+            for name, host in found.hosts.items()
+        }
+    )
+
+
+def variables_of(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, LabVariables]:
+    """Returns the variables by device, from `lab_…` name to value by device.
+
+    Raises:
+        IntentError: as `read_variables`.
+    """
     problems: list[Problem] = []
-    variables = {}
-    for name, host in found.hosts.items():
-        rows = {key.removeprefix(_PREFIX): found.values[index] for key, index in host.variables.items()}
-        ours = {key: value for key, value in rows.items() if f"{_PREFIX}{key}" in host.variables and key in _NAMES}
-        problems += _unknown(name, [key for key in host.variables if key.startswith(_PREFIX)])
-        problems += _misshapen(name, ours)
-        if not problems:
-            variables[name] = LabVariables(**_typed(ours))
+    ours: dict[str, dict[str, Any]] = {}
+    for device, row in rows.items():
+        ours[device] = {name: row[_PREFIX + name] for name in _NAMES if _PREFIX + name in row}
+        problems += [*_unknown(device, tuple(row)), *_misshapen(device, ours[device])]
     if problems:
         raise IntentError(problems)
-    return variables
+    return {device: LabVariables(**_typed(row)) for device, row in ours.items()}
 
 
 _NAMES: Final = tuple(one.name for one in fields(LabVariables))

@@ -1,0 +1,93 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from fabric.errors import FabricError, IntentError
+from fabric.lab.site import End, LabSpec
+from fabric.lab.vm import Disk, DiskKind
+from fabric.workflow import Environment
+from fabric.workflow.lab import TOPOLOGIES, design_lab, topology
+from fabric.workflow.lab.process import reader_of
+from fabric.workflow.lab.variables import disks_of, variables_of
+
+
+def designed(name: str, **more: Any) -> LabSpec:  # each one runs Ansible: few tests call it
+    return design_lab([topology(name)], Environment(), **more)
+
+
+def test_every_cable_of_a_topology_is_wired_and_every_switch_can_be_read() -> None:
+    spec = designed("two-leaves", seed=7)
+    assert sorted(map(str, spec.guests())) == ["leaf1:Ethernet0", "leaf1:Ethernet8", "leaf2:Ethernet1/1"]
+    assert [str(end) for cable in spec.trunks() for end in (cable.a, cable.b)] == [
+        "leaf1:Ethernet240",
+        "leaf2:Ethernet32/1",
+    ]
+    assert spec.seed == 7
+    read = reader_of(spec)
+    assert {one.name: read(one.name, one.front.config).device for one in spec.switches} == {
+        "leaf1": "leaf1",
+        "leaf2": "leaf2",
+    }
+    boards = {one.name: one.platform for one in spec.switches}
+    assert boards["leaf2"].lossless_by_pfc
+    assert not boards["leaf1"].lossless_by_pfc
+    assert boards["leaf2"].headroom_bytes > 0
+
+
+def test_direct_has_no_switch_and_its_target_a_disk() -> None:
+    direct = designed("direct", extra_vars={"lab_cpus": 2})
+    assert direct.switches == ()
+    assert direct.cable_at(End("host1", "data0")) == direct.cable_at(End("target1", "data0"))
+    assert {one.name: one.disks for one in direct.machines} == {
+        "host1": (),
+        "target1": (Disk(DiskKind.RAM, "ram0", 64),),
+    }
+    assert {one.cpus for one in direct.machines} == {2}
+
+
+def test_variables_are_of_their_device() -> None:
+    found = variables_of({"host1": {"lab_cpus": 2, "lab_folder": "/x"}, "host2": {}})
+    assert (found["host1"].cpus, found["host2"].cpus) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "field"),
+    [
+        ({"lab_cpu": 2}, "lab_cpu"),
+        ({"lab_cpus": "two"}, "lab_cpus"),
+        ({"lab_memory_mib": True}, "lab_memory_mib"),
+        ({"lab_disks": "/dev/ram0"}, "lab_disks"),
+        ({"lab_disks": [{"device": "/dev/ram0", "size": 1}]}, "lab_disks.size"),
+        ({"lab_disks": [{"size_mib": 1}]}, "lab_disks.device"),
+    ],
+)
+def test_variable_that_cannot_be_is_refused_by_name(row: Mapping[str, Any], field: str) -> None:
+    with pytest.raises(IntentError) as caught:
+        variables_of({"host1": row})
+    assert [(one.device, one.field) for one in caught.value.problems] == [("host1", field)]
+
+
+def test_unknown_topology_names_the_nearest() -> None:
+    with pytest.raises(FabricError) as caught:
+        topology("inkast")
+    assert "incast" in caught.value.remedy
+    assert all(topology(name).is_dir() for name in TOPOLOGIES)
+
+
+@pytest.mark.parametrize(
+    ("devices", "rows", "made"),
+    [
+        (["/dev/ram0"], [], ["ram ram0 65536"]),
+        (["/dev/kv0"], [{"device": "/dev/kv0", "latency_us": 2000, "size_mib": 8}], ["null kv0 8 2000000"]),
+        (
+            ["/srv/kv/disk"],
+            [{"device": "/srv/kv/disk", "size_mib": 4, "on": "/dev/kv0"}],
+            ["null kv0 64 0", "file /srv/kv/disk 4 /dev/kv0"],
+        ),
+    ],
+)
+def test_disks_are_made_by_name_and_what_carries_comes_first(
+    devices: Sequence[str], rows: Sequence[Mapping[str, Any]], made: Sequence[str]
+) -> None:
+    assert [disk.line() for disk in disks_of(devices, rows)] == made
