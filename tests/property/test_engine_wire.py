@@ -26,7 +26,7 @@ from fabric.engine.nvmeof.wire.command import Command, Sqe
 from fabric.engine.nvmeof.wire.completion import Cqe
 from fabric.engine.nvmeof.wire.events import AsyncEvent
 from fabric.engine.nvmeof.wire.fabrics import Connect, ConnectData, ConnectGrant, refused_field
-from fabric.engine.nvmeof.wire.sgl import Sgl
+from fabric.engine.nvmeof.wire.sgl import Sgl, SglKind
 from fabric.engine.nvmeof.wire.status import disposition, text
 from fabric.errors import RemoteProtocolError
 
@@ -47,6 +47,21 @@ def test_a_command_is_read_back(command: Command, cid: int, sgl: Sgl) -> None:
     sqe = Sqe.parse(command.pack(cid, sgl))
 
     assert (sqe.command, sqe.cid, sqe.sgl) == (command, cid, sgl)
+
+
+transfers = st.tuples(u32, u64, st.integers(1, 1 << 16))
+memories = st.tuples(u64, st.integers(0, (1 << 24) - 1), u32)
+
+
+@given(u16, transfers, st.booleans(), memories)
+def test_the_fast_way_to_pack_a_transfer_makes_the_same_bytes(
+    cid: int, transfer: tuple[int, int, int], durable: bool, memory: tuple[int, int, int]
+) -> None:
+    wrote, read = io.write(*transfer, force_unit_access=durable), io.read(*transfer)
+
+    for command in (wrote, read):
+        words = (command.opcode, *transfer[:2], command.cdw12)
+        assert io.pack_keyed_transfer(cid, words, *memory) == command.pack(cid, Sgl(SglKind.KEYED, *memory))
 
 
 @given(st.builds(Cqe, u16, st.integers(0, 0x7FFF), u64, u16, u16))

@@ -21,7 +21,7 @@ from fabric.engine.nvmeof.host.config import ADMIN_RESERVE, HostConfig
 from fabric.engine.nvmeof.host.discovery import DiscoveryReader
 from fabric.engine.nvmeof.host.lifecycle import Lifecycle
 from fabric.engine.nvmeof.host.queue import Queue
-from fabric.engine.nvmeof.host.requests import Admin, Body, IoRequest, Limits, prepare
+from fabric.engine.nvmeof.host.requests import Admin, Body, IoRequest, Limits, keyed_transfer, prepare
 from fabric.engine.nvmeof.host.slots import Pending
 from fabric.engine.nvmeof.host.states import ControllerState
 from fabric.engine.nvmeof.wire.completion import Cqe
@@ -47,6 +47,7 @@ class Controller:
         self._requests = itertools.count(1)
         self._discovery = DiscoveryReader(self._life)
         self._timer_ns: int | None = None
+        self._keyed = config.transport == "rdma"
 
     @property
     def state(self) -> ControllerState:
@@ -108,8 +109,12 @@ class Controller:
         namespace = self._life.scan.namespaces.get(request.nsid)
         if namespace is None:
             raise LocalProtocolError("no such namespace", where=self.config.subnqn, found=str(request.nsid))
-        body = prepare(request, namespace, self._life.bring_up.limits)
         timeout = self.config.io_timeout_ns if timeout_ns is None else timeout_ns
+        if self._keyed and (transfer := keyed_transfer(request, namespace, self._life.bring_up.limits)) is not None:
+            identifier = out.RequestId(next(self._requests))
+            queue.transfer(*transfer, Pending(self, qid, now_ns, identifier), now_ns + timeout)
+            return identifier
+        body = prepare(request, namespace, self._life.bring_up.limits)
         return self._send(queue, body, timeout, now_ns)
 
     def submit_admin(self, request: Admin, now_ns: int, *, timeout_ns: int | None = None) -> out.RequestId:

@@ -19,27 +19,29 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fabric.engine.nvmeof.errors import CommandTimeoutError, ConnectRefusedError, NotReadyError, QueueLostError
-from fabric.engine.nvmeof.host.config import HostConfig
+from fabric.engine.nvmeof.host.config import ADMIN_RESERVE, HostConfig
 from fabric.engine.nvmeof.host.outputs import (
     Connect,
     ConnectionId,
     Disconnect,
     Output,
-    PostSend,
     QuarantineReleased,
     QueueMemory,
+    Region,
     RequestId,
 )
+from fabric.engine.nvmeof.host.posting import Poster
 from fabric.engine.nvmeof.host.refusals import refused_connect, rejection
-from fabric.engine.nvmeof.host.requests import Body, place
+from fabric.engine.nvmeof.host.requests import Body
 from fabric.engine.nvmeof.host.slots import Owner, Pending, SlotTable
 from fabric.engine.nvmeof.host.states import QUEUE, Machine, QueueInput, QueueState
+from fabric.engine.nvmeof.host.telemetry import Telemetry
 from fabric.engine.nvmeof.wire import fabrics
 from fabric.engine.nvmeof.wire.cm import CmAccept, CmReject, CmRequest
 from fabric.engine.nvmeof.wire.completion import Cqe
 from fabric.errors import EngineError, RemoteProtocolError, TransportError
 
-__all__ = ("Queue", "QueueHooks", "Telemetry")
+__all__ = ("Queue", "QueueHooks")
 
 _TCP_ADMIN_CAPSULE_BYTES = 8192  # Linux nvme-tcp.h, NVME_TCP_ADMIN_CCSZ: what any fabrics command may carry
 
@@ -58,21 +60,6 @@ class QueueHooks(Protocol):
     def queue_gone(self, queue: "Queue", now_ns: int) -> None:
         """The connection is gone; the queue may be opened again."""
         ...
-
-
-@dataclass(slots=True)
-class Telemetry:
-    """What is counted and decides nothing.
-
-    Attributes:
-        sqhd: the last head that the target reported.
-        late: answers that came after their command had timed out.
-        answers: all answers.
-    """
-
-    sqhd: int = 0
-    late: int = 0
-    answers: int = 0
 
 
 @dataclass(slots=True)
@@ -107,7 +94,7 @@ class Queue:
     slots: SlotTable = field(init=False)
     deadline_ns: int | None = None
     greeted_ns: int = 0
-    _memory: QueueMemory = field(default_factory=QueueMemory)
+    _poster: Poster | None = None
     _machine: Machine[QueueState, QueueInput] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,14 +117,13 @@ class Queue:
         self.stale = False
         self.connection = self.next_connection(self)
         self.deadline_ns = now_ns + self.config.connect_timeout_ns
-        request = CmRequest(self.qid, self.depth, self.depth - 1, self.cntlid or 0)
+        request = CmRequest(self.qid, self.depth, self.depth - 1, (self.cntlid or 0) if self.qid else 0)
         self.emit(Connect(self.connection, self.qid, self.depth, request.pack(), self.config.responder_resources))
 
     def connected(self, private_data: bytes, memory: QueueMemory, now_ns: int) -> None:
         """Takes the transport's connection and sends the Connect command; all RDMA needs is in `private_data`."""
         if self._machine.fire(QueueInput.CONNECTED) is not QueueState.GREETING:
             return
-        self._memory = memory
         entries = self.depth
         if self.config.transport == "rdma":
             try:
@@ -146,10 +132,11 @@ class Queue:
             except RemoteProtocolError as error:
                 self.fail(error, now_ns)
                 return
-        if entries < 2:
+        if entries < (2 if self.qid else ADMIN_RESERVE + 2):
             self.fail(TransportError("the target grants no usable queue", where=self.where, found=str(entries)), now_ns)
             return
         self.slots = SlotTable(entries - 1, self.qid)
+        self._poster = Poster(self._connection(), self.qid, self.config.transport, memory, self.slots)
         self._greet(entries, now_ns)
 
     def rejected(self, private_data: bytes, now_ns: int, *, stale: bool) -> None:
@@ -176,17 +163,18 @@ class Queue:
             QueueFullError: no slot is free.
             LocalProtocolError: its data fits nowhere.
         """
-        if self.state not in (QueueState.LIVE, QueueState.GREETING):
-            raise NotReadyError("the queue is not connected", where=self.where, found=str(self.state))
-        size = self._capsule_room(body)
-        place(body, self.config.transport, self._memory, 0, size)
         deadline_ns = None if timeout_ns is None else now_ns + timeout_ns
-        slot, cid = self.slots.take(Pending(owner, self.qid, now_ns, request), deadline_ns)
-        placed = place(body, self.config.transport, self._memory, slot, size)
-        capsule = body.command.pack(cid, placed.sgl) + placed.in_capsule
-        self.emit(
-            PostSend(self._connection(), self.qid, slot, capsule, placed.scratch, body.incoming_bytes, body.region)
-        )
+        pending = Pending(owner, self.qid, now_ns, request)
+        self.emit(self._open_poster().command(body, pending, deadline_ns, self._capsule_room(body)))
+
+    def transfer(self, words: tuple[int, int, int, int], region: Region, pending: Pending, deadline_ns: int) -> None:
+        """Sends a read or write of a region under a key: see `Poster.transfer`.
+
+        Raises:
+            NotReadyError: the queue is not connected.
+            QueueFullError: no slot is free.
+        """
+        self.emit(self._open_poster().transfer(words, region, pending, deadline_ns))
 
     def sent(self, slot: int) -> None:
         """Takes a send completion."""
@@ -222,7 +210,7 @@ class Queue:
             return
         late = self.slots.expire(now_ns)
         error = CommandTimeoutError("a command had no answer in time", where=self.where)
-        self._close(error, now_ns)
+        self._close()
         for pending in late:
             pending.owner.lost(pending, error, now_ns)
         self._lose_the_rest(error, now_ns)
@@ -232,7 +220,7 @@ class Queue:
         """Takes the queue down because of `error`; does nothing when it is down or closing."""
         if not self._machine.can(QueueInput.CLOSE):
             return
-        self._close(error, now_ns)
+        self._close()
         self._lose_the_rest(error, now_ns)
         self.hooks.queue_down(self, error, now_ns)
 
@@ -269,7 +257,7 @@ class Queue:
         self.hooks.queue_up(self, now_ns)
 
     def lost(self, pending: Pending, error: EngineError, now_ns: int) -> None:
-        """Takes the loss of the Connect command; whoever closed the queue tells the hooks."""
+        """Takes the loss of the Connect command; the queue is closing already."""
 
     def _greet(self, entries: int, now_ns: int) -> None:
         self.deadline_ns = None
@@ -288,25 +276,26 @@ class Queue:
         # on RDMA Connect data goes keyed: always accepted, and the admin capsule holds 64 bytes
         return 0 if self.state is QueueState.GREETING or not body.outgoing else self.in_capsule_bytes
 
-    def _close(self, error: EngineError, now_ns: int) -> None:
-        del error, now_ns
+    def _close(self) -> None:
         self._machine.fire(QueueInput.CLOSE)
-        self.deadline_ns = None
+        self._poster = self.deadline_ns = None
         self.emit(Disconnect(self._connection(), self.qid))
 
     def _lose_the_rest(self, error: EngineError, now_ns: int) -> None:
         lost = self.slots.quarantine_all()
-        if not lost:
-            return
         reason = QueueLostError("the queue went away under a command", where=self.where, found=str(error))
-        for pending in lost:
-            pending.owner.lost(pending, reason, now_ns)
+        for one in lost:
+            one.owner.lost(one, reason, now_ns)
+
+    def _open_poster(self) -> Poster:
+        if self._poster is None:
+            raise NotReadyError("the queue is not connected", where=self.where, found=str(self.state))
+        return self._poster
 
     def _connection(self) -> ConnectionId:
         if self.connection is None:
-            raise NotReadyError("the queue has no connection", where=self.where)
+            raise NotReadyError("no connection", where=self.where)
         return self.connection
 
     def _forget(self) -> None:
-        self.connection = None
-        self.deadline_ns = None
+        self.connection = self.deadline_ns = self._poster = None

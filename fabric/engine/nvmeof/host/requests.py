@@ -30,9 +30,12 @@ __all__ = (
     "Read",
     "Write",
     "WriteZeroes",
+    "keyed_transfer",
     "place",
     "prepare",
 )
+
+_READ, _WRITE = int(io.IoOpcode.READ), int(io.IoOpcode.WRITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,30 @@ def prepare(request: IoRequest, namespace: IdentifyNamespace, limits: Limits) ->
             for one in ranges:
                 _check_blocks(one.slba, one.blocks, namespace)
             return Body(io.deallocate(nsid, len(ranges)), outgoing=io.pack_ranges(ranges))
+
+
+def keyed_transfer(
+    request: IoRequest, namespace: IdentifyNamespace, limits: Limits
+) -> tuple[tuple[int, int, int, int], Region] | None:
+    """Returns opcode, namespace, first block and CDW12 of a Read or Write of a region, and the region; else None.
+
+    The checks are those of `prepare`.
+
+    Raises:
+        LocalProtocolError: blocks outside the namespace, a wrong length, or a transfer that is too long.
+    """
+    if isinstance(request, Read):
+        opcode, region, flags = _READ, request.region, 0
+    elif isinstance(request, Write) and isinstance(request.source, Region):
+        opcode, region, flags = _WRITE, request.source, io.FORCE_UNIT_ACCESS if request.force_unit_access else 0
+    else:
+        return None
+    slba, blocks = request.slba, request.blocks
+    _check_blocks(slba, blocks, namespace)
+    _check_transfer(region.length, blocks, namespace, limits)
+    if blocks > io.MAX_BLOCKS:
+        raise LocalProtocolError("a wrong number of blocks", expected=f"1 to {io.MAX_BLOCKS}", found=str(blocks))
+    return (opcode, request.nsid, slba, blocks - 1 | flags), region
 
 
 def place(

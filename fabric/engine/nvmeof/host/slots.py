@@ -6,8 +6,7 @@ twice, or late, does not match the next command of its slot.
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fabric.engine.nvmeof.errors import QueueFullError
 from fabric.engine.nvmeof.host.outputs import RequestId
@@ -32,8 +31,7 @@ class Owner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """A command in a slot.
 
     Attributes:

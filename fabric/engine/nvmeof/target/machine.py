@@ -124,8 +124,7 @@ class Target:
         elif placed is Placement.FETCH:
             self._tasks[task.identifier] = task
             sgl = sqe.sgl
-            fetch = out.FetchData(peer, task.identifier, sqe.cid, sgl.address, sgl.key, sgl.length)
-            self._out.append(fetch)
+            self._out.append(out.FetchData(peer, task.identifier, sqe.cid, sgl.address, sgl.key, sgl.length))
         else:
             task.data = placed if isinstance(placed, bytes) else b""
             self._execute(task, now_ns)
@@ -156,8 +155,7 @@ class Target:
         association = connection.association
         if association is None:
             return
-        if association.peers.get(connection.qid) is connection:
-            del association.peers[connection.qid]
+        association.peers.pop(connection.qid, None)
         if connection.qid == 0:
             self._end(association, "its admin queue is gone")
 

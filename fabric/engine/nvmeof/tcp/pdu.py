@@ -8,8 +8,6 @@ import struct
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from fabric.engine.nvmeof.wire.command import SQE_BYTES
-from fabric.engine.nvmeof.wire.completion import CQE_BYTES
 from fabric.errors import RemoteProtocolError
 
 __all__ = (
@@ -26,8 +24,6 @@ __all__ = (
     "PduType",
     "ReadyToTransfer",
     "Terminate",
-    "header_bytes",
-    "parse_header",
 )
 
 COMMON_BYTES = 8
@@ -204,6 +200,13 @@ class DataPdu:
     last: bool = True
     success: bool = False
 
+    @classmethod
+    def parse(cls, raw: bytes, flags: int, *, to_host: bool) -> "DataPdu":
+        """Returns what 16 bytes and the flags of the common header say."""
+        cid, tag, offset, length = _DATA.unpack(raw)
+        success = bool(flags & PduFlag.SUCCESS) and to_host
+        return cls(to_host, cid, tag, offset, length, bool(flags & PduFlag.LAST), success)
+
     @property
     def pdu_type(self) -> PduType:
         """H2C_DATA or C2H_DATA."""
@@ -253,6 +256,11 @@ class Terminate:
     status: int
     information: int = 0
 
+    @classmethod
+    def parse(cls, raw: bytes, *, to_host: bool) -> "Terminate":
+        """Returns what 16 bytes say."""
+        return cls(to_host, *_TERM.unpack(raw))
+
     @property
     def pdu_type(self) -> PduType:
         """H2C_TERMINATE or C2H_TERMINATE."""
@@ -264,56 +272,6 @@ class Terminate:
 
 
 Pdu: TypeAlias = IcRequest | IcResponse | CapsuleCommand | CapsuleResponse | DataPdu | ReadyToTransfer | Terminate
-
-_HEADER_BYTES = {
-    PduType.IC_REQUEST: COMMON_BYTES + _IC.size,
-    PduType.IC_RESPONSE: COMMON_BYTES + _IC.size,
-    PduType.H2C_TERMINATE: COMMON_BYTES + _TERM.size,
-    PduType.C2H_TERMINATE: COMMON_BYTES + _TERM.size,
-    PduType.CAPSULE_COMMAND: COMMON_BYTES + SQE_BYTES,
-    PduType.CAPSULE_RESPONSE: COMMON_BYTES + CQE_BYTES,
-    PduType.H2C_DATA: COMMON_BYTES + _DATA.size,
-    PduType.C2H_DATA: COMMON_BYTES + _DATA.size,
-    PduType.READY_TO_TRANSFER: COMMON_BYTES + _DATA.size,
-}
-
-
-def header_bytes(kind: int) -> int:
-    """Returns HLEN of a PDU type: common and own header, without the digest.
-
-    Raises:
-        RemoteProtocolError: no such type.
-    """
-    try:
-        return _HEADER_BYTES[PduType(kind)]
-    except ValueError as error:
-        raise RemoteProtocolError("an unknown NVMe/TCP PDU type", found=f"0x{kind:02x}") from error
-
-
-def parse_header(kind: int, flags: int, raw: bytes) -> Pdu:
-    """Returns the PDU whose header after the common part is `raw`, of the length that its type has.
-
-    Raises:
-        RemoteProtocolError: a field cannot be.
-    """
-    match PduType(kind):
-        case PduType.IC_REQUEST:
-            return IcRequest.parse(raw)
-        case PduType.IC_RESPONSE:
-            return IcResponse.parse(raw)
-        case PduType.CAPSULE_COMMAND:
-            return CapsuleCommand.parse(raw)
-        case PduType.CAPSULE_RESPONSE:
-            return CapsuleResponse.parse(raw)
-        case PduType.READY_TO_TRANSFER:
-            return ReadyToTransfer.parse(raw)
-        case PduType.H2C_TERMINATE | PduType.C2H_TERMINATE as one:
-            return Terminate(one is PduType.C2H_TERMINATE, *_TERM.unpack(raw))
-        case PduType.H2C_DATA | PduType.C2H_DATA as one:
-            last, success = bool(flags & PduFlag.LAST), bool(flags & PduFlag.SUCCESS)
-            to_host = one is PduType.C2H_DATA
-            cid, tag, offset, length = _DATA.unpack(raw)
-            return DataPdu(to_host, cid, tag, offset, length, last, success and to_host)
 
 
 def _parse_ic(raw: bytes) -> tuple[int, Digests, int]:

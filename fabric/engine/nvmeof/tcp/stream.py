@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fabric.engine.nvmeof.tcp.crc32c import crc32c
+from fabric.engine.nvmeof.tcp.parsing import header_bytes, parse_header
 from fabric.engine.nvmeof.tcp.pdu import (
     COMMON_BYTES,
     DataPdu,
@@ -20,8 +21,6 @@ from fabric.engine.nvmeof.tcp.pdu import (
     Pdu,
     PduFlag,
     PduType,
-    header_bytes,
-    parse_header,
 )
 from fabric.errors import RemoteProtocolError
 

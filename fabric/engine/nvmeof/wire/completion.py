@@ -4,7 +4,7 @@ Source: NVMe base 1.4 section 4.6; SPDK nvme_spec.h (spdk_nvme_cpl). On fabrics 
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fabric.engine.nvmeof.wire.fields import need
 
@@ -15,8 +15,7 @@ SQHD_DISABLED = 0xFFFF  # SQ flow control is off (Connect CATTR bit 2)
 _CQE = struct.Struct("<QHHHH")  # result, sqhd, sqid, cid, status
 
 
-@dataclass(frozen=True, slots=True)
-class Cqe:
+class Cqe(NamedTuple):
     """An answer.
 
     Attributes:
@@ -44,5 +43,7 @@ class Cqe:
         Raises:
             RemoteProtocolError: fewer than 16 bytes.
         """
-        result, sqhd, sqid, cid, status = _CQE.unpack(need(data, CQE_BYTES, "response capsule"))
+        if len(data) != CQE_BYTES:
+            data = need(data, CQE_BYTES, "response capsule")
+        result, sqhd, sqid, cid, status = _CQE.unpack(data)
         return cls(cid, status >> 1, result, sqhd, sqid)
