@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fabric.engine.queues import Op, Path, QueueId, RequestDone, RequestFailed
 from fabric.engine.queues.dealing import catalog
-from fabric.policy import ShardPolicy, Share
+from fabric.policy import Parameter, ShardPolicy, Share
 from tests.unit.engine.queues.world import BLOCK, World, request_of
 
 STEPS = 80
@@ -22,6 +22,7 @@ def policy_of(random: Random, dealing: str) -> ShardPolicy:
         transfer_bytes=transfer,
         align_bytes=random.choice((BLOCK, transfer)),
         dealing=dealing,
+        parameters=(Parameter("shards", 64),) if dealing == "rendezvous" else (),
         target_bytes=transfer * random.randint(1, 12),
         receiver_bytes=transfer * random.randint(1, 12),
         shares=(Share("a", random.randint(1, 5)),),

@@ -240,14 +240,17 @@ class Dealer:
     def _landed(self, queue: LiveQueue, transfer: Transfer) -> Progress | None:
         """Returns the request of a transfer that flies no more, None when it has failed before."""
         self._fleet.land(queue, transfer)
-        self._idle(queue)
-        progress, is_settled = self._ledger.landed(transfer)
-        if is_settled:
+        if not queue.is_open:
+            self._idle(queue)
+        progress = self._ledger.live.get(transfer.request)
+        if progress is not None:
+            del progress.flying[transfer.id]
+        elif self._ledger.drained(transfer):
             self._out.append(RequestSettled(transfer.request))
         return progress
 
     def _idle(self, queue: LiveQueue) -> None:
-        if not queue.is_open and not queue.is_lost and not queue.flying:
+        if not queue.is_lost and not queue.flying:
             self._drained.append(queue)
 
     def _deal_again(self, progress: Progress, transfer: Transfer) -> bool:

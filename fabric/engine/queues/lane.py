@@ -124,10 +124,14 @@ class Lane:
     def _place(self, transfer: Transfer) -> LiveQueue | None:
         length = transfer.length
         target = self._target
-        if not target.admits(self, length):
+        if target.used + length > target.limit or (target.waiters and not target.is_first(self)):
             self._wait_at((target,))
             return None
-        paths = [path for path, window in self._routes if path.roomy and window.admits(self, length)]
+        paths = [
+            path
+            for path, window in self._routes
+            if path.roomy and window.used + length <= window.limit and (not window.waiters or window.is_first(self))
+        ]
         if not paths:
             # Only where a queue has room: who stands in line for what it could not use holds up others.
             self._wait_at(tuple({window: None for path, window in self._routes if path.roomy}))

@@ -62,22 +62,14 @@ class Ledger:
         self.live[request.id] = Progress(request, left)
         self.deadlines.add(deadline_ns, request.id)
 
-    def landed(self, transfer: Transfer) -> tuple[Progress | None, bool]:
-        """Takes note that a transfer flies no more.
-
-        Returns:
-            Its request if that is live, and whether it was the last that flew of a failed one.
-        """
-        progress = self.live.get(transfer.request)
-        if progress is not None:
-            del progress.flying[transfer.id]
-            return progress, False
+    def drained(self, transfer: Transfer) -> bool:
+        """Takes a landed transfer off a request that has failed; returns whether it was the last that flew."""
         flying = self.draining[transfer.request]
         del flying[transfer.id]
         if flying:
-            return None, False
+            return False
         del self.draining[transfer.request]
-        return None, True
+        return True
 
     def fail(self, progress: Progress) -> tuple[Issue, ...]:
         """Ends a request that will not be done, and returns what flies of it."""

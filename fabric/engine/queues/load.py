@@ -68,11 +68,9 @@ class Window:
         self.used = 0
         self.waiters: dict[Waiter, None] = {}
 
-    def admits(self, waiter: Waiter, length: int) -> bool:
-        """Returns whether `length` more bytes may fly for `waiter`: they fit, and nobody else came first."""
-        if self.used + length > self.limit:
-            return False
-        return not self.waiters or next(iter(self.waiters)) is waiter
+    def is_first(self, waiter: Waiter) -> bool:
+        """Returns whether `waiter` is the first in line. Whoever is not may not go while there is a line."""
+        return next(iter(self.waiters)) is waiter
 
     def leave(self, waiter: Waiter) -> None:
         """Takes `waiter` out of the line, and wakes who is first then."""

@@ -9,7 +9,7 @@ from fabric.engine.queues.load import LivePath, LiveQueue
 from fabric.engine.queues.request import Transfer
 from fabric.policy import Parameter
 
-__all__ = ("LeastBytes", "LoadHeaps", "least_bytes")
+__all__ = ("LeastBytes", "least_bytes")
 
 Entry = tuple[int, int, LiveQueue]
 SLACK: Final = 64
@@ -21,7 +21,7 @@ def least_bytes(parameters: Sequence[Parameter]) -> "LeastBytes":
     return LeastBytes()
 
 
-class LoadHeaps:
+class LeastBytes:
     """For each path, its queues by bytes in flight; of equals, the one that has been so for longest.
 
     An entry counts while its bytes are still the queue's and the queue has room; each change adds one, and what no
@@ -32,8 +32,18 @@ class LoadHeaps:
         self._heaps: dict[LivePath, list[Entry]] = {}
         self._count = 0
 
+    def added(self, queue: LiveQueue) -> None:
+        """Takes the queue in."""
+        if queue.room:
+            self.changed(queue)
+
+    def removed(self, queue: LiveQueue) -> None:
+        """Drops the queue."""
+        if not queue.path.queues:
+            self._heaps.pop(queue.path, None)
+
     def changed(self, queue: LiveQueue) -> None:
-        """Takes the load of a queue that has room anew."""
+        """Takes the load of the queue anew."""
         self._count += 1
         entry = (queue.bytes, self._count, queue)
         heap = self._heaps.get(queue.path)
@@ -46,13 +56,16 @@ class LoadHeaps:
                 self._compact(heap)
             heappush(heap, entry)
 
-    def removed(self, queue: LiveQueue) -> None:
-        """Drops the queue."""
-        if not queue.path.queues:
-            self._heaps.pop(queue.path, None)
+    def choose(self, transfer: Transfer, paths: Sequence[LivePath]) -> LiveQueue:
+        """Returns the emptiest queue."""
+        del transfer
+        best = self.top(paths[0])
+        for path in paths[1:]:
+            best = min(best, self.top(path))
+        return best[2]
 
     def top(self, path: LivePath) -> Entry:
-        """Returns the entry of the emptiest queue with room on the path, which must have one."""
+        """Returns bytes, age and queue of the emptiest queue with room on the path, which must have one."""
         heap = self._heaps[path]
         entry = heap[0]
         while entry[0] != entry[2].bytes or not entry[2].room:
@@ -65,30 +78,3 @@ class LoadHeaps:
         newest = {entry[2]: entry for entry in sorted(heap) if entry[2].room and entry[2].bytes == entry[0]}
         heap[:] = newest.values()
         heapify(heap)
-
-
-class LeastBytes:
-    """Deals to the queue with the fewest bytes in flight."""
-
-    def __init__(self) -> None:
-        self._heaps = LoadHeaps()
-
-    def added(self, queue: LiveQueue) -> None:
-        """Takes the queue in."""
-        self._heaps.changed(queue)
-
-    def removed(self, queue: LiveQueue) -> None:
-        """Drops the queue."""
-        self._heaps.removed(queue)
-
-    def changed(self, queue: LiveQueue) -> None:
-        """Takes the queue's load anew."""
-        self._heaps.changed(queue)
-
-    def choose(self, transfer: Transfer, paths: Sequence[LivePath]) -> LiveQueue:
-        """Returns the emptiest queue."""
-        del transfer
-        best = self._heaps.top(paths[0])
-        for path in paths[1:]:
-            best = min(best, self._heaps.top(path))
-        return best[2]

@@ -6,7 +6,7 @@ Preferences only: when the preferred ports have no room, the transfer goes over 
 from collections.abc import Sequence
 
 from fabric.engine.queues.dealing.base import arguments
-from fabric.engine.queues.dealing.least_bytes import LoadHeaps
+from fabric.engine.queues.dealing.least_bytes import LeastBytes
 from fabric.engine.queues.load import LivePath, LiveQueue
 from fabric.engine.queues.request import Transfer
 from fabric.policy import Parameter
@@ -24,19 +24,19 @@ class RailAware:
     """Deals by path first, and on the path to the queue with the fewest bytes in flight. O(paths of the target)."""
 
     def __init__(self) -> None:
-        self._heaps = LoadHeaps()
+        self._loads = LeastBytes()
 
     def added(self, queue: LiveQueue) -> None:
         """Takes the queue in."""
-        self._heaps.changed(queue)
+        self._loads.added(queue)
 
     def removed(self, queue: LiveQueue) -> None:
         """Drops the queue."""
-        self._heaps.removed(queue)
+        self._loads.removed(queue)
 
     def changed(self, queue: LiveQueue) -> None:
         """Takes the queue's load anew."""
-        self._heaps.changed(queue)
+        self._loads.changed(queue)
 
     def choose(self, transfer: Transfer, paths: Sequence[LivePath]) -> LiveQueue:
         """Returns the emptiest queue of the best path."""
@@ -44,5 +44,5 @@ class RailAware:
         for live in paths:
             strange = bool(transfer.port) and live.path.host_port != transfer.port
             coming = live.window(transfer.op).used
-            ranked.append((strange, not live.path.local, coming, *self._heaps.top(live)))
+            ranked.append((strange, not live.path.local, coming, *self._loads.top(live)))
         return min(ranked)[-1]

@@ -1,0 +1,144 @@
+"""Who is next: shares between tenants hold within their bound, nothing starves, and few keys move."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabric.engine.queues import Op, Path, Queue, QueueId, Urgency
+from fabric.engine.queues.dealing.rendezvous import Rendezvous
+from fabric.engine.queues.load import LivePath, LiveQueue, Window
+from fabric.policy import Parameter, ShardPolicy, Share
+from tests.unit.engine.queues.world import BLOCK, World, read
+
+LONGEST = 8 * BLOCK
+seeds = st.integers(0, 2**32 - 1)
+
+
+def land(world: World, random: Random) -> None:
+    """Lets at least one transfer that flies come back, drawn at random."""
+    flying = [(wire.queue.id, one) for wire in world.wires.values() for one in wire.flying.values()]
+    for queue, transfer in random.sample(flying, random.randint(1, len(flying))):
+        world.complete(queue, transfer)
+
+
+@given(seed=seeds, weights=st.tuples(st.integers(1, 8), st.integers(1, 8)), window=st.integers(1, 6))
+def test_tenants_that_both_wait_get_their_shares_within_three_transfers(
+    seed: int, weights: tuple[int, int], window: int
+) -> None:
+    random = Random(seed)  # noqa: S311  # a schedule, no secret
+    shares = tuple(Share(f"t{index}", weight) for index, weight in enumerate(weights))
+    bound = window * LONGEST
+    world = World(
+        ShardPolicy(transfer_bytes=LONGEST, align_bytes=BLOCK, target_bytes=bound, receiver_bytes=bound, shares=shares)
+    )
+    for number in range(3):
+        world.add(number)
+    for number in range(120):
+        world.submit(read(number, random.randint(1, 24), tenant=f"t{number % 2}"))
+    left = {share.tenant: 0 for share in shares}
+    for transfer in world.waiting.values():
+        left[world.told[transfer.request].request.tenant] += transfer.length
+    lead, lowest, highest = 0.0, 0.0, 0.0
+    while all(left.values()):
+        for issue in world.commands():
+            index = int(world.told[issue.transfer.request].request.tenant[1:])
+            left[f"t{index}"] -= issue.transfer.length
+            if all(left.values()):
+                lead += issue.transfer.length / weights[index] * (1 if index == 0 else -1)
+                lowest, highest = min(lead, lowest), max(lead, highest)
+        land(world, random)
+    assert highest - lowest <= 3 * LONGEST
+
+
+@given(seed=seeds, aging=st.integers(1, 400))
+def test_prefetch_goes_once_each_aging_time_and_no_more_while_demand_waits(seed: int, aging: int) -> None:
+    random = Random(seed)  # noqa: S311
+    policy = ShardPolicy(depth=1, transfer_bytes=BLOCK, align_bytes=BLOCK, aging_ns=aging, deadline_ns=10**9)
+    world = World(policy)
+    world.add(0)
+    world.submit(read(0, 20, urgency=Urgency.PREFETCH))
+    world.submit(read(1, 400))
+    times, last_ns, step = [], 0, 10
+    while any(one.request == 0 for one in world.waiting.values()) and any(
+        one.request == 1 for one in world.waiting.values()
+    ):
+        for issue in world.commands():
+            if issue.transfer.request == 0:
+                times.append(world.now_ns - last_ns)
+                last_ns = world.now_ns
+        world.now_ns += random.randint(1, step)
+        land(world, random)
+    assert all(aging <= gap <= aging + step for gap in times)
+    assert times or world.now_ns <= aging + step
+
+
+@given(seed=seeds, op=st.sampled_from(Op))
+def test_long_transfer_is_not_starved_by_short_ones_that_share_its_port(seed: int, op: Op) -> None:
+    random = Random(seed)  # noqa: S311
+    policy = ShardPolicy(depth=64, transfer_bytes=LONGEST, align_bytes=BLOCK, receiver_bytes=LONGEST)
+    world = World(policy)
+    for number, target in enumerate(("t0", "t1")):
+        world.add(number, target=target, path=Path("h0", "p0"), depth=64)
+    for number in range(64):
+        world.submit(read(number, 1, target="t0", op=op))
+    world.commands()
+    world.submit(read(64, 8, target="t1", op=op))
+    landed, numbers = 0, iter(range(65, 10_000))
+    while not any(one.request == 64 for one in world.wires[QueueId(1)].flying.values()):
+        world.commands()
+        flying = list(world.wires[QueueId(0)].flying.values())
+        if flying:
+            world.complete(QueueId(0), random.choice(flying))
+            landed += 1
+        for _ in range(4):
+            world.submit(read(next(numbers), 1, target="t0", op=op))
+    assert landed <= LONGEST // BLOCK + 1
+
+
+def live(number: int) -> LiveQueue:
+    path = Path("h", "p")
+    return LiveQueue(Queue(QueueId(number), "t", path, 8), LivePath(path, Window(1), Window(1)), 8)
+
+
+@given(numbers=st.lists(st.integers(0, 10**6), min_size=2, max_size=12, unique=True))
+def test_removed_queue_moves_its_own_keys_only(numbers: list[int]) -> None:
+    table = Rendezvous(512)
+    queues = [live(number) for number in numbers]
+    for queue in queues:
+        table.added(queue)
+    before = [table.owner(shard) for shard in range(512)]
+    table.removed(queues[0])
+    after = [table.owner(shard) for shard in range(512)]
+    assert all(new == old for old, new in zip(before, after, strict=True) if old != numbers[0])
+    assert numbers[0] not in after
+    table.added(queues[0])
+    assert [table.owner(shard) for shard in range(512)] == before
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 15])
+def test_new_queue_takes_its_share_of_keys_and_no_more(count: int) -> None:
+    table = Rendezvous()
+    for number in range(count):
+        table.added(live(number))
+    before = [table.owner(shard) for shard in range(4096)]
+    table.added(live(count))
+    moved = [new for shard, old in enumerate(before) if (new := table.owner(shard)) != old]
+    assert set(moved) == {count}
+    share = 4096 / (count + 1)
+    assert 0.85 * share <= len(moved) <= 1.15 * share
+
+
+@given(keys=st.lists(st.binary(min_size=1, max_size=8), min_size=1, max_size=20, unique=True))
+def test_key_keeps_its_queue_while_there_is_room(keys: list[bytes]) -> None:
+    shards = (Parameter("shards", 64),)
+    world = World(ShardPolicy(transfer_bytes=BLOCK, align_bytes=BLOCK, dealing="rendezvous", parameters=shards))
+    for number in range(5):
+        world.add(number)
+    homes: dict[bytes, QueueId] = {}
+    for number, key in enumerate(keys * 2):
+        world.submit(read(number, 1, key=key))
+        (issue,) = world.commands()
+        assert homes.setdefault(key, issue.queue) == issue.queue
+        world.complete(*issue)
