@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -84,7 +83,7 @@ class Stopper:
         self._before: dict[int, _Handler | int | None] = {}
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
+        with suppress(ValueError):  # not the main thread
             for one in (signal.SIGINT, signal.SIGTERM):
                 self._before[one] = signal.signal(one, self._on_signal)
         return self

@@ -4,6 +4,7 @@
 """
 
 from fabric.workflow.ansible import ansible_entry
+from fabric.workflow.ansible_host import host_entry
 from fabric.workflow.doctor import Symptom, doctor
 from fabric.workflow.environment import Environment, SystemClock, default_state_dir
 from fabric.workflow.hostverbs import (
@@ -41,6 +42,7 @@ __all__ = (
     "default_state_dir",
     "disconnect_hosts",
     "doctor",
+    "host_entry",
     "hosts_status",
     "intent_and_plan",
     "plan",

@@ -12,12 +12,13 @@ from typing import Final, TypeAlias
 from fabric.errors import FabricError, HostError, RollbackFailedError
 from fabric.host.apply import apply_part, design_part, revert_part
 from fabric.host.change import HostIntent, Part, PartChange
-from fabric.host.executor import Executor
+from fabric.host.executor import Executor, SshExecutor
 from fabric.host.report import HostReport, read_host
 from fabric.qos import Unknown
 from fabric.registry import nearest
 from fabric.serial import to_json
 from fabric.state import DeviceResult, Outcome
+from fabric.workflow.ansible_shell import AnsibleClient, Execute
 from fabric.workflow.hosts import (
     failed_result,
     load_change,
@@ -31,8 +32,9 @@ from fabric.workflow.hosts import (
     task_result,
 )
 
-__all__ = ("HostTask", "host_entry")
+__all__ = ("HostTask", "host_entry", "host_part")
 
+_TRUE: Final = frozenset({"true", "yes", "on", "1"})  # as Ansible takes them from -e
 _BAD: Final = frozenset(Outcome) - {Outcome.UNCHANGED, Outcome.COMMITTED}
 
 
@@ -56,10 +58,37 @@ class HostTask:
     check_mode: bool = False
 
 
-def host_entry(task: HostTask, executor: Executor, lost: Callable[[], str]) -> dict[str, object]:
+def host_entry(host: str, args: Mapping[str, object], execute: Execute, *, check_mode: bool) -> dict[str, object]:
     """Returns Ansible's result: changed, failed or unreachable, msg, diff, and of a host that was read its report.
 
-    A host that is not of the run is skipped and not contacted.
+    Args:
+        host: its name in the inventory.
+        args: of the task: `part`, `run`, and perhaps `of` and `disruptive`.
+        execute: has a shell line executed on the host.
+        check_mode: nothing may change there.
+    """
+    run = Path(str(args.get("run") or ""))
+    if run == Path() or not run.is_dir():
+        error = FabricError(
+            "the action needs the run folder",
+            found=str(args.get("run") or "nothing"),
+            remedy="Put the role fabricctl_run before it, or name a run: -e run=RUN",
+        )
+        return {"changed": False, "failed": True, "msg": str(error)}
+    task = HostTask(
+        part=str(args.get("part") or ""),
+        host=host,
+        run=run,
+        of=str(args.get("of") or ""),
+        disruptive=str(args.get("disruptive", False)).lower() in _TRUE,
+        check_mode=check_mode,
+    )
+    client = AnsibleClient(execute, host)
+    return host_part(task, SshExecutor(client, host), lambda: client.lost)
+
+
+def host_part(task: HostTask, executor: Executor, lost: Callable[[], str]) -> dict[str, object]:
+    """Returns what `host_entry` does, over any executor. A host that is not of the run is skipped and not contacted.
 
     Args:
         task: what is asked for.

@@ -26,9 +26,9 @@ ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
 PROBE = """
 import base64, hashlib, importlib.util, json
 from ansible.plugins.action import ActionBase
-from fabric.errors import FabricError, HostError
+from fabric.errors import FabricError
 from fabric.host import SshExecutor
-from fabric.remote.ssh import ExecResult
+from fabric.workflow.ansible_shell import AnsibleClient
 
 spec = importlib.util.spec_from_file_location("plugin", {plugin!r})
 plugin = importlib.util.module_from_spec(spec)
@@ -38,7 +38,7 @@ spec.loader.exec_module(plugin)
 class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
-        client = plugin._Client(self, "here", HostError, ExecResult)
+        client = AnsibleClient(plugin.executing(self), "here")
         host = SshExecutor(client, "here")
         answers = []
         for kind, first, second in json.loads(self._task.args["questions"]):
@@ -271,7 +271,7 @@ spec.loader.exec_module(plugin)
 class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
-        with plugin._undisturbed():
+        with plugin.undisturbed():
             self._low_level_execute_command("touch {folder}/begun; sleep 2", in_data=b" ")
             self._low_level_execute_command("touch {folder}/ended", in_data=b" ")
         return {{"changed": True}}

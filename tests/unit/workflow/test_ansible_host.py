@@ -17,7 +17,7 @@ from fabric.remote.ssh import ExecResult
 from fabric.state import Outcome
 from fabric.state.host import NvmetState, NvmetSubsystem
 from fabric.workflow import ansible_host
-from fabric.workflow.ansible_host import HostTask, host_entry
+from fabric.workflow.ansible_host import HostTask, host_part
 from fabric.workflow.hosts import failed_result, load_change, record_result, reports_of, results_of, write_intents
 
 NQN = "nqn.2026-01.net.example:"
@@ -101,7 +101,7 @@ class Host:
         lost: Callable[[], str] = str,
     ) -> dict[str, object]:
         task = HostTask(part, host, self.run, of=of, disruptive=disruptive, check_mode=check_mode)
-        return host_entry(task, executor or LocalExecutor(), lost)
+        return host_part(task, executor or LocalExecutor(), lost)
 
     def outcome(self, part: Part = Part.NIC) -> Outcome:
         return results_of(self.run)["gpu1", part].outcome
