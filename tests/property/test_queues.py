@@ -11,7 +11,7 @@ from fabric.engine.queues.dealing import catalog
 from fabric.policy import Parameter, ShardPolicy, Share
 from tests.unit.engine.queues.world import BLOCK, World, request_of
 
-STEPS = 80
+STEPS = 60
 seeds = st.integers(0, 2**32 - 1)
 
 

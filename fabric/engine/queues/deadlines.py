@@ -40,6 +40,10 @@ class Deadlines:
             return None
         return heappop(self._heap)[1]
 
+    def entries(self) -> int:
+        """Returns how many deadlines are kept, those of ended requests included; bounded by the live ones."""
+        return len(self._heap)
+
     def next_ns(self) -> int | None:
         """Returns the earliest deadline of a live request."""
         heap = self._heap

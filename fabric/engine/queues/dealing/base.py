@@ -15,7 +15,7 @@ class Dealing(Protocol):
     """Chooses among the queues of one target; the dealer has one for each target."""
 
     def added(self, queue: LiveQueue) -> None:
-        """Takes note of a new queue."""
+        """Takes note of a new queue; it has room."""
         ...
 
     def removed(self, queue: LiveQueue) -> None:

@@ -34,8 +34,7 @@ class LeastBytes:
 
     def added(self, queue: LiveQueue) -> None:
         """Takes the queue in."""
-        if queue.room:
-            self.changed(queue)
+        self.changed(queue)
 
     def removed(self, queue: LiveQueue) -> None:
         """Drops the queue."""
@@ -72,6 +71,10 @@ class LeastBytes:
             heappop(heap)
             entry = heap[0]
         return entry
+
+    def entries(self, path: LivePath) -> int:
+        """Returns how many entries the path's heap has; bounded, however often loads change."""
+        return len(self._heaps[path])
 
     @staticmethod
     def _compact(heap: list[Entry]) -> None:

@@ -47,7 +47,7 @@ class RoundRobin:
         if queue not in self._inside:
             self._inside.add(queue)
             self._rings.setdefault(queue.path, deque()).append(queue)
-            self._turn.setdefault(queue.path, self._dealt)
+            self._turn.setdefault(queue.path, 0)
 
     def choose(self, transfer: Transfer, paths: Sequence[LivePath]) -> LiveQueue:
         """Returns the queue whose turn it is on the path whose turn it is."""

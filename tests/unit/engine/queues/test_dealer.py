@@ -17,6 +17,7 @@ from fabric.engine.queues import (
     Urgency,
     WindowLoad,
 )
+from fabric.engine.queues.deadlines import Deadlines
 from fabric.engine.queues.request import QueueId
 from fabric.errors import IntentError, LocalProtocolError, TransportError
 from fabric.policy import ShardPolicy
@@ -261,6 +262,17 @@ def test_demand_passes_prefetch_that_came_first() -> None:
         order.append(int(issues[0].transfer.request))
         one.complete(*issues[0])
     assert order == [2, 1, 1]
+
+
+def test_deadlines_of_done_requests_do_not_pile_up() -> None:
+    live: set[RequestId] = set()
+    deadlines = Deadlines(live)
+    for number in range(1000):
+        live.add(RequestId(number))
+        deadlines.add(10_000 - number, RequestId(number))
+        live.discard(RequestId(number - 1))
+    assert deadlines.entries() <= 2 * len(live) + 65
+    assert deadlines.next_ns() == 10_000 - 999
 
 
 def test_failed_requests_do_not_pile_up_where_no_queue_is() -> None:
