@@ -1,7 +1,8 @@
-"""Performs a file of actions on a host at boot. Stands alone: standard library of Python 3.9, nothing of this package.
+"""Performs actions on a host. Stands alone: standard library of Python 3.9, nothing of this package.
 
-It is copied to hosts as it is, and started by the units. It prints one line a failure and exits 1 if there was any;
-it goes on after a failure, so that one missing file does not leave the rest unset.
+At boot it is started by the units with a file of actions. It prints one line a failure and exits 1 if there was any; it
+goes on after a failure, so that one missing file does not leave the rest unset. Called with `-`, it takes actions from
+standard input, stops at the first that fails, and prints how many were performed and the reason as JSON.
 """
 
 import json
@@ -9,7 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Sequence  # noqa: UP035  # Python 3.9 on hosts
+from typing import Any, Callable, Dict, List, Sequence  # noqa: UP035  # Python 3.9 on hosts
 
 _NVME = Path("/sys/class/nvme")
 
@@ -17,8 +18,11 @@ _NVME = Path("/sys/class/nvme")
 def main(arguments: Sequence[str]) -> int:
     """Returns 0 when every action of the file was performed, 1 if one failed, 2 for a wrong call."""
     if len(arguments) != 1:
-        sys.stderr.write("usage: agent.py ACTIONS.json\n")
+        sys.stderr.write("usage: agent.py ACTIONS.json | -\n")
         return 2
+    if arguments[0] == "-":
+        json.dump(perform(json.load(sys.stdin)), sys.stdout)
+        return 0
     document = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     failures = apply(document["actions"])
     for failure in failures:
@@ -37,6 +41,16 @@ def apply(actions: Sequence[Dict[str, Any]], nvme: Path = _NVME) -> List[str]:  
     return failures
 
 
+def perform(actions: Sequence[Dict[str, Any]], nvme: Path = _NVME) -> Dict[str, Any]:  # noqa: UP006
+    """Returns how many actions were performed before one failed, and why it failed, "" when none did."""
+    for done, action in enumerate(actions):
+        try:
+            _perform(action, nvme)
+        except (OSError, RuntimeError) as error:
+            return {"done": done, "reason": str(error)}
+    return {"done": len(actions), "reason": ""}
+
+
 def _subject(action: Dict[str, Any]) -> str:  # noqa: UP006
     return str(action.get("path") or action.get("nqn") or " ".join(action.get("argv", ())))
 
@@ -45,20 +59,10 @@ def _perform(action: Dict[str, Any], nvme: Path) -> None:  # noqa: UP006
     kind = action["do"]
     if kind == "run":
         _run(action)
-    elif kind == "write":
-        _attribute(Path(action["path"]), action["text"], bool(action.get("optional")))
-    elif kind == "make-folder":
-        Path(action["path"]).mkdir(exist_ok=True)
-    elif kind == "remove-folder":
-        if Path(action["path"]).is_dir():
-            Path(action["path"]).rmdir()
-    elif kind == "link":
-        if not Path(action["path"]).is_symlink():
-            Path(action["path"]).symlink_to(action["to"])
-    elif kind == "remove-link":
-        Path(action["path"]).unlink(missing_ok=True)
     elif kind == "controller-attribute":
         _controllers(action, nvme)
+    elif kind in _ON_A_PATH:
+        _ON_A_PATH[kind](Path(action["path"]), action)
     else:
         raise RuntimeError("unknown action; this agent is older than the file")
 
@@ -75,16 +79,60 @@ def _run(action: Dict[str, Any]) -> None:  # noqa: UP006
         raise RuntimeError(f"exit {done.returncode}: {(done.stderr or done.stdout).strip()[:300]}")
 
 
-def _attribute(path: Path, text: str, optional: bool) -> None:
+def _put(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006
+    # a secret is never readable by others, and the name never holds half a file
+    half = Path(str(path) + ".fabricctl")
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     try:
-        _write(path, text)
+        half.unlink(missing_ok=True)
+        handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(action["text"])
+        half.chmod(action["mode"])
+        half.replace(path)
+    except OSError:
+        half.unlink(missing_ok=True)
+        raise
+
+
+def _attribute(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006
+    try:
+        _write(path, action["text"])
     except FileNotFoundError:
-        if not optional:
+        if not action.get("optional"):
             raise
     except OSError:
         # a namespace in use refuses even the device that it has
-        if _text(path) != text.strip():
+        if _text(path) != action["text"].strip():
             raise
+
+
+def _make_folder(path: Path, _: Dict[str, Any]) -> None:  # noqa: UP006
+    path.mkdir(exist_ok=True)
+
+
+def _remove_folder(path: Path, _: Dict[str, Any]) -> None:  # noqa: UP006
+    if path.is_dir():
+        path.rmdir()
+
+
+def _link(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006
+    if not path.is_symlink():
+        path.symlink_to(action["to"])
+
+
+def _remove_link(path: Path, _: Dict[str, Any]) -> None:  # noqa: UP006
+    path.unlink(missing_ok=True)
+
+
+_ON_A_PATH: Dict[str, Callable[[Path, Dict[str, Any]], None]] = {  # noqa: UP006
+    "write": _attribute,
+    "put-file": _put,
+    "make-folder": _make_folder,
+    "remove-folder": _remove_folder,
+    "link": _link,
+    "remove-link": _remove_link,
+}
 
 
 def _text(path: Path) -> str:

@@ -5,8 +5,9 @@ from typing import Final, assert_never
 
 from fabric.errors import FabricError, HostError, RollbackFailedError
 from fabric.host.actions import Action, command
+from fabric.host.batch import perform_together
 from fabric.host.change import HostIntent, Part, PartChange
-from fabric.host.executor import Executor, perform, perform_all
+from fabric.host.executor import Executor, perform
 from fabric.host.parts.connect import design_connect
 from fabric.host.parts.nic import design_nic
 from fabric.host.parts.target import design_target
@@ -49,7 +50,7 @@ def apply_part(change: PartChange, executor: Executor, *, redesign: Callable[[],
         RollbackFailedError: it failed, and so did the way back; the remedy has the commands that are left.
     """
     try:
-        perform_all(executor, change.forward, host=change.host)
+        perform_together(executor, change.forward, host=change.host)
         _settle(change, executor, redesign)
     except FabricError as error:
         _take_back(change, executor, because=str(error))
@@ -83,6 +84,13 @@ def _settle(change: PartChange, executor: Executor, redesign: Callable[[], PartC
 
 
 def _take_back(change: PartChange, executor: Executor, *, because: str) -> None:
+    try:
+        perform_together(executor, change.backward, host=change.host)
+    except HostError:
+        _one_by_one(change, executor, because)  # each may be done twice; so the rest is done, and what fails is named
+
+
+def _one_by_one(change: PartChange, executor: Executor, because: str) -> None:
     left: list[Action] = []
     reasons: list[str] = []
     for at, action in enumerate(change.backward):

@@ -1,18 +1,21 @@
-"""Several questions to a host in one round trip: a command or a file each. Knows no tool and no setting.
+"""Several questions to a host, or several actions, in one round trip. Knows no tool and no setting.
 
-A round trip costs 50 to 200 ms, and a NIC is asked twenty things. One Python on the host asks them all; where there is
-none, they are asked one by one.
+A round trip costs 50 to 200 ms, and a NIC is asked twenty things. One Python on the host asks them all, and
+one, which is the agent of the boot, performs what is to be done; where there is none, it goes one by one.
 """
 
+import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from fabric.errors import HostError
-from fabric.host.executor import Executor
+from fabric.host.actions import Action, Run, actions_to_json, command
+from fabric.host.executor import Executor, perform
 from fabric.remote.ssh import ExecResult
 
-__all__ = ("Question", "ask", "read_many")
+__all__ = ("Question", "agent_source", "ask", "perform_together", "read_many")
 
 Question: TypeAlias = tuple[str, ...] | str
 """An argument list to run, or the path of a file to read."""
@@ -61,6 +64,56 @@ def read_many(executor: Executor, paths: Sequence[str]) -> dict[str, str | None]
     distinct = tuple(dict.fromkeys(paths))
     answers = ask(executor, distinct)
     return {path: one.stdout if one.ok else None for path, one in zip(distinct, answers, strict=True)}
+
+
+@functools.cache
+def agent_source() -> str:
+    """Returns the agent's text: what stands on hosts, and what performs several actions at once."""
+    return Path(__file__).with_name("agent.py").read_text(encoding="utf-8")
+
+
+def perform_together(executor: Executor, actions: Iterable[Action], *, host: str) -> None:
+    """Performs the actions in order and stops at the first that fails.
+
+    What may take long, the start of a unit, has a round trip of its own and so its own time limit.
+
+    Raises:
+        HostError: one failed; the message has the action and the host's own words.
+    """
+    for group in _groups(actions):
+        if len(group) == 1 or not _by_agent(executor, group, host):
+            for action in group:
+                perform(executor, action, host=host)
+
+
+def _groups(actions: Iterable[Action]) -> Iterable[list[Action]]:
+    group: list[Action] = []
+    for action in actions:
+        if isinstance(action, Run) and action.argv[:2] in {("systemctl", "start"), ("systemctl", "restart")}:
+            yield from ([group] if group else [])
+            yield [action]
+            group = []
+        else:
+            group.append(action)
+    yield from ([group] if group else [])
+
+
+def _by_agent(executor: Executor, actions: Sequence[Action], host: str) -> bool:
+    """Returns False when the host has no Python, and nothing was done."""
+    words = json.dumps(actions_to_json(actions)).encode()
+    done = executor.run(["python3", "-c", agent_source(), "-"], stdin=words)
+    if done.status == _NOT_FOUND:
+        return False
+    try:
+        answer = json.loads(done.stdout) if done.ok else None
+        number, reason = (int(answer["done"]), str(answer["reason"])) if isinstance(answer, dict) else (0, "")
+    except (ValueError, KeyError):
+        answer = None
+    if answer is None:
+        raise HostError("the agent did not answer", where=host, found=f"exit {done.status}: {done.stderr[:200]}")
+    if number < len(actions):
+        raise HostError(f"could not {command(actions[number])}", where=host, found=reason)
+    return True
 
 
 def _alone(executor: Executor, question: Question) -> ExecResult:

@@ -9,12 +9,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabric.errors import HostError
 from fabric.host import names
 from fabric.host.actions import Action, ControllerAttribute, Disruption, PutFile, Stage, Step, agent_json
+from fabric.host.batch import agent_source
 from fabric.host.nvme.connect import Connection, NvmeCli, connect_argv, disconnect_actions
 from fabric.host.nvme.identity import HostIdentity
 from fabric.plan.model import HostNicPlan, HostPlan
@@ -82,8 +82,7 @@ def _action_file(name: str, actions: Iterable[Action]) -> PutFile:
 
 
 def _agent_file() -> PutFile:
-    source = Path(__file__).with_name("agent.py").read_text(encoding="utf-8")
-    return PutFile(AGENT_PATH, source, mode=0o755)
+    return PutFile(AGENT_PATH, agent_source(), mode=0o755)
 
 
 def nic_files(

@@ -272,7 +272,10 @@ def read_connect(text: str) -> dict[str, str]:
     Raises:
         HostError: the text is no such command.
     """
-    words = shlex.split(text)
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote that is not closed
+        words = []
     if "connect" not in words:
         raise HostError("this is no nvme connect command", found=repr(text.strip()[:60]))
     found: dict[str, str] = {}

@@ -83,7 +83,7 @@ class Model:
         if (self.is_lost or not self._is_look(words)) and self._refuses(line):
             return failed("refused by the test")
         if words[0] == "python3" and words[1] == "-c":
-            return self._batch(stdin)
+            return self._agent(stdin) if words[3:] == ["-"] else self._batch(stdin)
         return self._answer(words, stdin)
 
     def read(self, path: str) -> str | None:
@@ -120,6 +120,15 @@ class Model:
                 done = self._answer(question, b"")
                 answers.append([done.status, done.stdout, done.stderr])
         return ExecResult(0, json.dumps(answers), "")
+
+    def _agent(self, stdin: bytes) -> ExecResult:
+        actions = actions_from_json(json.loads(stdin))
+        for done, action in enumerate(actions):
+            try:
+                perform(self, action, host="model")
+            except HostError as error:
+                return ExecResult(0, json.dumps({"done": done, "reason": str(error)}), "")
+        return ExecResult(0, json.dumps({"done": len(actions), "reason": ""}), "")
 
     def _answer(self, words: list[str], stdin: bytes) -> ExecResult:
         handler = getattr(self, f"_do_{words[0].replace('-', '_')}", None)

@@ -24,6 +24,7 @@ from fabric.host.actions import (
     Write,
     agent_json,
 )
+from fabric.host.batch import perform_together
 from fabric.host.executor import (
     Executor,
     LocalExecutor,
@@ -239,3 +240,62 @@ def test_command_that_hangs_is_an_error() -> None:
 def test_put_is_not_for_boot() -> None:
     with pytest.raises(ValueError, match="put once"):
         agent_json((PutFile("/x", ""),))
+
+
+def test_agent_performs_what_is_said_on_standard_input_and_stops_at_the_first_failure(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    secret = PutFile(f"{tmp_path}/new/key", "DHHC-1:x\n", 0o600)
+    perform_together(executor, (secret, MakeFolder(f"{tmp_path}/made")), host="gpu1")
+    assert (tmp_path / "new/key").read_text() == "DHHC-1:x\n"
+    assert (tmp_path / "new/key").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["key"]
+    missing = Write(f"{tmp_path}/absent", "1")
+    with pytest.raises(HostError, match="could not printf %s 1") as error:
+        perform_together(executor, (missing, MakeFolder(f"{tmp_path}/later")), host="gpu1")
+    assert "No such file" in str(error.value)
+    assert not (tmp_path / "later").exists()
+    assert "DHHC" not in repr(error.value)
+
+
+def test_file_that_cannot_be_put_leaves_no_half(tmp_path: Path) -> None:
+    (tmp_path / "name").mkdir()
+    (tmp_path / "name/full").touch()
+    with pytest.raises(HostError, match="name"):
+        perform_together(LocalExecutor(), (PutFile(f"{tmp_path}/name", "x"), PutFile("/x", "")), host="gpu1")
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]
+
+
+@pytest.mark.parametrize("perform_it", [perform_all, perform_together])
+def test_refused_value_that_stands_already_is_no_failure(tmp_path: Path, perform_it: Callable[..., None]) -> None:
+    locked = tmp_path / "folder"  # a folder refuses every write, as a locked attribute does
+    locked.mkdir()
+    optional = (Write(f"{tmp_path}/absent", "1", optional=True), Run(("true",)))
+    perform_it(LocalExecutor(), optional, host="gpu1")
+    with pytest.raises(HostError):
+        perform_it(LocalExecutor(), (Write(str(locked), "1"), Run(("true",))), host="gpu1")
+    with pytest.raises(HostError, match="absent"):
+        perform_it(LocalExecutor(), (Write(f"{tmp_path}/absent", "1"), Run(("true",))), host="gpu1")
+
+
+def test_program_runs_only_if_its_path_is_there(tmp_path: Path) -> None:
+    made = f"{tmp_path}/made"
+    for perform_it in (perform_all, perform_together):
+        actions = (Run(("touch", made), if_exists=f"{tmp_path}/absent"), Run(("true",)))
+        perform_it(LocalExecutor(), actions, host="gpu1")
+        assert not Path(made).exists()
+
+
+def test_agent_that_does_not_answer_is_an_error() -> None:
+    class Broken(RecordedExecutor):
+        def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> ExecResult:
+            assert (argv[0], stdin[:1]) == ("python3", b"[")
+            return ExecResult(0, "{}", "")
+
+    with pytest.raises(HostError, match="agent did not answer"):
+        perform_together(Broken(), (Run(("true",)), Run(("true",))), host="gpu1")
+
+
+def test_host_without_python_is_served_one_by_one(tmp_path: Path) -> None:
+    executor = RecordedExecutor({("true",): ExecResult(0, "", ""), ("systemctl", "start", "x"): ExecResult(0, "", "")})
+    perform_together(executor, (Run(("true",)), Run(("true",)), Run(("systemctl", "start", "x"))), host="gpu1")
+    assert executor.done[1:] == ["true", "true", "systemctl start x"]

@@ -335,3 +335,104 @@ def test_mlx5_without_pci_address_says_so() -> None:
 def test_unknown_family_names_the_nearest() -> None:
     with pytest.raises(HostError, match="Did you mean 'mlx5'"):
         driver("mlx4")
+
+
+@pytest.mark.parametrize("one", DRIVERS, ids=lambda one: f"{one.family}-{one.flavour}")
+def test_way_back_of_what_was_read_is_the_way_to_it(one: Driver) -> None:
+    """The steps back to a state that was as another plan wants are that plan's own steps."""
+    facts = RXE_FACTS if one.family == "rxe" else FACTS
+    plan = nic(family=one.family, prio_tc=(0, 0, 0, 1, 0, 0, 2, 0), ets_percent=(50, 50, 0, 0, 0, 0, 0, 0))
+    old = replace(plan, mtu_bytes=1500, pfc_priorities=(4,), cnp_dscp=46, cnp_priority=5, tos=0)
+    state = NicState(
+        "ens1f0np0",
+        mtu_bytes=1500,
+        link_up=True,
+        pfc_priorities=(4,),
+        cnp_dscp=46,
+        cnp_priority=5,
+        default_tos=0,
+        traffic_class=0,
+        trust="pcp",
+    )
+    same = {"mtu", "pfc", "cnp-dscp", "cnp-priority", "default-tos", "traffic-class"}
+    found = {difference.setting: difference for difference in differences(one, plan, state, facts)}
+    own = {setting.name: setting for setting in one.settings}
+    for name in (same & found.keys()) - ({"cnp-dscp"} if one.family == "bnxt_re" else set()):
+        assert found[name].back == own[name].steps(old, facts), name
+    assert {
+        name for name, difference in found.items() if not difference.is_known and difference.back is not None
+    } == set()
+
+
+def test_way_back_of_each_table_of_dcb_is_exact() -> None:
+    state = NicState(
+        "ens1f0np0",
+        dcbx_owner="firmware",
+        dscp_to_priority=((10, 1), (26, 2)),
+        prio_tc=(0, 1, 2, 3, 4, 5, 6, 7),
+        tsa=("ets", "strict") * 4,
+        ets_percent=(25, 0) * 4,
+        ets_willing=True,
+        global_pause_rx=True,
+        global_pause_tx=False,
+    )
+    found = {one.setting: one for one in differences(driver("generic"), nic(family="generic"), state, FACTS)}
+    assert lines(found["dscp-map"].back or ()) == [
+        "dcb app flush dev ens1f0np0 dscp-prio",
+        "dcb app add dev ens1f0np0 dscp-prio 10:1 26:2",
+    ]
+    assert lines(found["ets"].back or ()) == [
+        (
+            "dcb ets set dev ens1f0np0 willing on prio-tc 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7"
+            " tc-tsa 0:ets 1:strict 2:ets 3:strict 4:ets 5:strict 6:ets 7:strict"
+            " tc-bw 0:25 1:0 2:25 3:0 4:25 5:0 6:25 7:0"
+        )
+    ]
+    assert lines(found["global-pause"].back or ()) == ["ethtool -A ens1f0np0 rx on tx off"]
+    assert lines(found["dcbx-owner"].back or ()) == ["dcb dcbx set dev ens1f0np0 lld-managed ieee"]
+
+
+def test_way_back_of_ofed_and_of_congestion_control() -> None:
+    plan = nic(dcqcn=(DcqcnSetting("rp_ai_rate", 5),))
+    state = NicState(
+        "ens1f0np0",
+        dcbx_owner="firmware",
+        trust="pcp",
+        dscp_to_priority=((26, 0), (48, 1)),
+        prio_tc=(0,) * 8,
+        tsa=("ets",) + ("strict",) * 7,
+        ets_percent=(100,) + (0,) * 7,
+        np_priorities=(3,),
+        rp_priorities=(),
+        dcqcn=(("rp_ai_rate", 9),),
+        traffic_class=None,
+    )
+    found = {one.setting: one for one in differences(OFED, plan, state, FACTS)}
+    assert lines(found["dscp-map"].back or ()) == [
+        "mlnx_qos -i ens1f0np0 --dscp2prio set,26,0",
+        "mlnx_qos -i ens1f0np0 --dscp2prio set,48,1",
+    ]
+    assert lines(found["ets"].back or ()) == [
+        (
+            "mlnx_qos -i ens1f0np0 -p 0,0,0,0,0,0,0,0"
+            " -s ets,strict,strict,strict,strict,strict,strict,strict -t 100,0,0,0,0,0,0,0"
+        )
+    ]
+    ecn = "/sys/class/net/ens1f0np0/ecn"
+    assert lines(found["cc-points"].back or ()) == [f"1 > {ecn}/roce_np/enable/3", f"0 > {ecn}/roce_rp/enable/3"]
+    assert lines(found["dcqcn"].back or ()) == [f"9 > {ecn}/roce_rp/ai_rate"]
+    assert lines(found["trust"].back or ()) == ["mlnx_qos -i ens1f0np0 --trust pcp"]
+    assert lines(found["dcbx-owner"].back or ()) == ["mlnx_qos -i ens1f0np0 -d fw"]
+    assert found["traffic-class"].back is None
+    inbox = {
+        one.setting: one for one in differences(INBOX, replace(plan, np_enabled=False, rp_enabled=False), state, FACTS)
+    }
+    assert lines(inbox["cc-points"].back or ()) == ["mstconfig -y -d 0000:3b:00.0 set ROCE_CC_PRIO_MASK_P1=8"]
+
+
+def test_way_back_of_intels_agent_and_values() -> None:
+    plan = nic(family="irdma", prio_tc=(0, 0, 0, 1, 0, 0, 2, 0), ets_percent=(50, 50, 0, 0, 0, 0, 0, 0))
+    state = NicState("ens1f0np0", firmware_lldp=True, dcqcn=(("roce_dcqcn_enable", 0),))
+    found = {one.setting: one for one in differences(driver("irdma"), plan, state, FACTS)}
+    assert lines(found["firmware-lldp"].back or ()) == ["ethtool --set-priv-flags ens1f0np0 fw-lldp-agent on"]
+    assert lines(found["dcqcn"].back or ()) == ["0 > /sys/kernel/config/irdma/mlx5_0/roce_dcqcn_enable"]
