@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.engine.nvmeof.errors import NotReadyError, QueueFullError
+from fabric.engine.nvmeof.errors import NotReadyError, PathError, QueueFullError
 from fabric.engine.nvmeof.host import (
     Completed,
     ControllerState,
@@ -47,6 +47,7 @@ class Chaos:
 
     seed: int
     profile: TargetProfile
+    transport: str = "rdma"
     out: dict[RequestId, Asked] = field(default_factory=dict)
     held: dict[RequestId, Asked] = field(default_factory=dict)
     ended: set[RequestId] = field(default_factory=set)
@@ -59,6 +60,7 @@ class Chaos:
         self.random = random.Random(self.seed)  # noqa: S311, a repeatable scheduler
         self.pair: Rig = rig(
             self.profile,
+            transport=self.transport,
             io_timeout_ns=TIMEOUT_NS,
             admin_timeout_ns=4 * SECOND,
             connect_timeout_ns=SECOND,
@@ -164,6 +166,7 @@ class Chaos:
         if isinstance(event, Completed):
             self.completed(asked)
         elif isinstance(event, Failed):
+            assert event.held or isinstance(event.error, PathError), f"a right request was refused: {event.error}"
             if asked.is_write:
                 self.model[asked.extent] = None  # it may or may not have happened, now or later
             if event.held:
@@ -215,9 +218,9 @@ class Chaos:
         self.pair.now_ns = until_ns
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from((NVMET, SPDK)))
-def test_no_wire_makes_a_wrong_byte_a_hang_or_a_leak(seed: int, profile: TargetProfile) -> None:
-    Chaos(seed, profile).run()
+@given(st.integers(0, 2**32 - 1), st.sampled_from((NVMET, SPDK)), st.sampled_from(("rdma", "tcp")))
+def test_no_wire_makes_a_wrong_byte_a_hang_or_a_leak(seed: int, profile: TargetProfile, transport: str) -> None:
+    Chaos(seed, profile, transport).run()
 
 
 @given(st.integers(0, 2**32 - 1))

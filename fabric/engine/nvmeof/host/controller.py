@@ -23,7 +23,7 @@ from fabric.engine.nvmeof.host.lifecycle import Lifecycle
 from fabric.engine.nvmeof.host.queue import Queue
 from fabric.engine.nvmeof.host.requests import Admin, Body, IoRequest, Limits, keyed_transfer, prepare
 from fabric.engine.nvmeof.host.slots import Pending
-from fabric.engine.nvmeof.host.states import ControllerState
+from fabric.engine.nvmeof.host.states import ControllerState, QueueState
 from fabric.engine.nvmeof.wire.completion import Cqe
 from fabric.engine.nvmeof.wire.identify import IdentifyController, IdentifyNamespace
 from fabric.engine.nvmeof.wire.status import Disposition, retry_delay_index
@@ -73,6 +73,16 @@ class Controller:
     def live_queues(self) -> tuple[int, ...]:
         """The I/O queues that take requests."""
         return self._life.io.live if self.state is ControllerState.LIVE else ()
+
+    def room(self, qid: int) -> int:
+        """Returns how many requests an I/O queue takes now; 0 when it is not connected.
+
+        Raises:
+            NotReadyError: there is none of that id.
+        """
+        queue = self._life.io.get(qid)
+        live = self.state is ControllerState.LIVE and queue.state is QueueState.LIVE
+        return queue.slots.count - queue.slots.in_use if live else 0
 
     def queue(self, qid: int) -> Queue:
         """Returns a queue, to read its state, slots and telemetry.

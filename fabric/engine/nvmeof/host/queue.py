@@ -9,9 +9,8 @@
 | expire | `lost` for what is late and what shares its queue, Disconnect |
 | gone | QuarantineReleased, `queue_gone` |
 
-A late or lost command cannot be told from one that the target still carries out, and Abort stops nothing (nvmet
-accepts it and does nothing). So the memory of a command that failed without an answer stays held until the
-connection is gone.
+A lost command cannot be told from one that the target still carries out, and Abort stops nothing (nvmet ignores it).
+So the memory of a command that failed without an answer stays held until the connection is gone.
 """
 
 from collections.abc import Callable
@@ -165,7 +164,8 @@ class Queue:
         """
         deadline_ns = None if timeout_ns is None else now_ns + timeout_ns
         pending = Pending(owner, self.qid, now_ns, request)
-        self.emit(self._open_poster().command(body, pending, deadline_ns, self._capsule_room(body)))
+        poster = self._open_poster(greeting=owner is self)
+        self.emit(poster.command(body, pending, deadline_ns, self._capsule_room(body)))
 
     def transfer(self, words: tuple[int, int, int, int], region: Region, pending: Pending, deadline_ns: int) -> None:
         """Sends a read or write of a region under a key: see `Poster.transfer`.
@@ -174,7 +174,7 @@ class Queue:
             NotReadyError: the queue is not connected.
             QueueFullError: no slot is free.
         """
-        self.emit(self._open_poster().transfer(words, region, pending, deadline_ns))
+        self.emit(self._open_poster(greeting=False).transfer(words, region, pending, deadline_ns))
 
     def sent(self, slot: int) -> None:
         """Takes a send completion."""
@@ -188,12 +188,9 @@ class Queue:
         except RemoteProtocolError as error:
             self.fail(error, now_ns)
             return
-        self.telemetry.answers += 1
-        self.telemetry.sqhd = cqe.sqhd
-        if pending is None:
-            self.telemetry.late += 1
-            return
-        pending.owner.answered(pending, cqe, payload, now_ns)
+        self.telemetry.note(cqe.sqhd, late=pending is None)
+        if pending is not None:
+            pending.owner.answered(pending, cqe, payload, now_ns)
 
     def next_timer_ns(self) -> int | None:
         """Returns when `expire` has something to do."""
@@ -287,8 +284,9 @@ class Queue:
         for one in lost:
             one.owner.lost(one, reason, now_ns)
 
-    def _open_poster(self) -> Poster:
-        if self._poster is None:
+    def _open_poster(self, *, greeting: bool) -> Poster:
+        # only the Connect command itself may go out before the target granted the queue
+        if self._poster is None or (self.state is QueueState.GREETING and not greeting):
             raise NotReadyError("the queue is not connected", where=self.where, found=str(self.state))
         return self._poster
 

@@ -10,7 +10,7 @@
 | tick | Drop of every queue of a controller whose host was silent too long |
 | add_namespace, remove_namespace, add_subsystem | Respond to event requests |
 
-A command of a connection that is gone is dropped; what storage still answers for it goes nowhere.
+A command of a connection that is gone is dropped, with what storage still answers for it.
 """
 
 import itertools

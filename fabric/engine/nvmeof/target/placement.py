@@ -7,7 +7,7 @@ lib/nvmf/rdma.c (nvmf_rdma_request_parse_sgl).
 import enum
 
 from fabric.engine.nvmeof.target.profile import Refusal, TargetProfile
-from fabric.engine.nvmeof.wire.command import DataDirection, Sqe
+from fabric.engine.nvmeof.wire.command import FABRICS_OPCODE, DataDirection, Sqe
 from fabric.engine.nvmeof.wire.sgl import SglKind
 from fabric.engine.nvmeof.wire.status import DNR, Status
 
@@ -40,9 +40,14 @@ def place_data(
     if kind in _REMOTE[transport]:
         return Placement.FETCH if inward and sqe.sgl.length else Placement.NONE
     if kind == SglKind.IN_CAPSULE:
-        room = _TCP_ADMIN_CAPSULE_BYTES if transport == "tcp" else profile.in_capsule_bytes
-        return _in_capsule(sqe, behind, 0 if qid == 0 and transport == "rdma" else room, inward=inward)
+        return _in_capsule(sqe, behind, _room(sqe, profile, transport, qid), inward=inward)
     return profile.sgl_subtype if kind >> 4 in (0, SglKind.KEYED >> 4) else profile.sgl_unknown
+
+
+def _room(sqe: Sqe, profile: TargetProfile, transport: str, qid: int) -> int:
+    if transport == "tcp" and (qid == 0 or sqe.command.opcode == FABRICS_OPCODE):
+        return _TCP_ADMIN_CAPSULE_BYTES
+    return profile.in_capsule_bytes if qid else 0  # an RDMA admin capsule holds 64 bytes
 
 
 def _in_capsule(sqe: Sqe, behind: bytes, room: int, *, inward: bool) -> bytes | Refusal:

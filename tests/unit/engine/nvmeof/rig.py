@@ -19,7 +19,7 @@ NQN = "nqn.2026-11.io.example:kv"
 HOST_NQN = "nqn.2014-08.org.nvmexpress:uuid:3b0ba9a4-0000-4000-8000-000000000001"
 HOST_ID = bytes(range(16))
 NAMESPACE = IdentifyNamespace(blocks=4096, block_shift=9)
-ARENA_KEY = 7
+ARENA_KEY = 0xA7E4A
 SECOND = 1_000_000_000
 MS = 1_000_000
 
@@ -82,7 +82,7 @@ class Rig:
     _alive: set[int] = field(default_factory=set)
     _scratch: dict[tuple[int, int], bytearray] = field(default_factory=dict)
     _incoming: dict[tuple[int, int], int] = field(default_factory=dict)
-    _regions: dict[tuple[int, int], Region | None] = field(default_factory=dict)
+    _regions: dict[tuple[int, int], tuple[int, Region | None]] = field(default_factory=dict)
     _pushes: dict[tuple[int, int], t.PushData] = field(default_factory=dict)
     _pushed: dict[int, t.PushData] = field(default_factory=dict)
     _timers: dict[str, int | None] = field(default_factory=lambda: {"host": None, "target": None})
@@ -178,7 +178,8 @@ class Rig:
                 key = (output.connection, output.slot)
                 self._scratch[key] = bytearray(output.outgoing.ljust(4096, b"\0"))
                 self._incoming[key] = output.incoming_bytes
-                self._regions[key] = output.region
+                cid = int.from_bytes(output.capsule[2:4], "little")
+                self._regions[output.connection, cid] = (output.slot, output.region)
                 capsule = output.capsule
                 peer = PeerId(output.connection)
                 self._post("sent", peer, lambda: self.host.sent(output.connection, output.slot))
@@ -210,25 +211,17 @@ class Rig:
     def _answer(self, connection: h.ConnectionId, response: bytes, push: t.PushData | None) -> None:
         if push is not None:
             self._push(push)
-        key = (connection, self._slot(connection, int.from_bytes(response[12:14], "little")))
+        slot, _region = self._regions.get((connection, int.from_bytes(response[12:14], "little")), (-1, None))
+        key = (connection, slot)
         payload = bytes(self._scratch.get(key, b"")[: self._incoming.get(key, 0)])
         self.host.received(connection, response, self.now_ns, payload=payload)
-
-    def _slot(self, connection: int, cid: int) -> int:
-        return cid & (1 << max(1, (self.host_slots(connection) - 1).bit_length())) - 1
 
     def _resolve(self, peer: int, cid: int, address: int, key: int) -> tuple[int, int]:
         """Where data goes: on TCP the host's transport knows it by the command id."""
         if self.host.config.transport == "rdma":
             return address, key
-        slot = self._slot(peer, cid)
-        region = self._regions[peer, slot]
+        slot, region = self._regions[peer, cid]
         return (region.address, ARENA_KEY) if region else ((peer << 32) + slot * 4096, peer)
-
-    def host_slots(self, connection: int) -> int:
-        """Slots of the queue that a connection is of."""
-        qid = next(one.qid for one in self.connects if one.connection == connection)
-        return self.host.queue(qid).slots.count
 
     # -- the target's side
 

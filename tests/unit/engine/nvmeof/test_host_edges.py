@@ -4,7 +4,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fabric.engine.nvmeof.errors import AuthenticationRequiredError, CommandTimeoutError, ConnectRefusedError
+from fabric.engine.nvmeof.errors import (
+    AuthenticationRequiredError,
+    CommandTimeoutError,
+    ConnectRefusedError,
+    NotReadyError,
+)
 from fabric.engine.nvmeof.host import (
     Admin,
     Closed,
@@ -288,11 +293,11 @@ def test_one_io_queue_of_two_is_enough_and_the_other_follows() -> None:
     pair.refuse = lambda connect: (b"\0\0\6\0", False) if connect.qid == 2 and refused[0] else None
 
     pair.bring_up()
-    assert len(pair.host.live_queues) == 1
+    before = pair.host.live_queues
     refused[0] = False
     pair.advance(SECOND)
 
-    assert pair.host.live_queues == (1, 2)
+    assert (before, pair.host.live_queues) == ((1,), (1, 2))
 
 
 def test_a_queue_whose_controller_is_gone_brings_a_new_controller() -> None:
@@ -311,6 +316,20 @@ def test_a_queue_whose_controller_is_gone_brings_a_new_controller() -> None:
     assert isinstance(again, Reconnecting)
     assert "0x182" in str(again.error)
     assert ConnectField.CNTLID.result == 1 << 16 | 16
+
+
+def test_a_queue_that_still_greets_takes_no_request() -> None:
+    pair = rig(NVMET)
+    pair.bring_up()
+    pair.break_connection(1)
+    while pair.host.queue(1).state is not QueueState.GREETING:
+        if not pair.step():
+            pair.tick(pair.now_ns + SECOND)
+
+    for request in (Flush(1), Read(1, 0, 1, pair.region(0, 512))):
+        with pytest.raises(NotReadyError, match="the queue is not connected"):
+            pair.host.submit(1, request, pair.now_ns)
+    assert pair.host.room(1) == 0
 
 
 def test_a_connection_that_ends_unasked_is_a_loss() -> None:

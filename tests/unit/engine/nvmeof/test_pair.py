@@ -149,8 +149,10 @@ def test_requests_that_cannot_be_right_do_not_leave_the_host() -> None:
 def test_a_full_queue_says_so_and_takes_more_after_a_completion() -> None:
     pair = rig(NVMET, io_depth=4)
     pair.bring_up()
-    for _ in range(3):
+    for left in (3, 2, 1):
+        assert pair.host.room(1) == left
         pair.host.submit(1, Flush(1), pair.now_ns)
+    assert pair.host.room(1) == 0
 
     with pytest.raises(QueueFullError, match="at most 3 commands"):
         pair.host.submit(1, Flush(1), pair.now_ns)
@@ -166,6 +168,7 @@ def test_nothing_is_taken_before_ready_or_after_stop() -> None:
     pair.bring_up()
     pair.host.stop(pair.now_ns)
 
+    assert (pair.host.room(1), pair.host.live_queues) == (0, ())
     with pytest.raises(NotReadyError):
         pair.host.submit(1, Flush(1), pair.now_ns)
     with pytest.raises(NotReadyError):
