@@ -228,8 +228,6 @@ class Controller:
         """Takes the answer to a request (called by its queue)."""
         del now_ns
         self._life.keep_alive.note(pending.submitted_ns)
-        if pending.request is None:
-            return
         if not cqe.status:
             self._life.emit(out.Completed(pending.request, pending.qid, cqe.result, payload))
             return
@@ -240,9 +238,8 @@ class Controller:
     def lost(self, pending: Pending, error: EngineError, now_ns: int) -> None:
         """Takes the loss of a request (called by its queue); its memory is held until the queue is gone."""
         del now_ns
-        if pending.request is not None:
-            failed = out.Failed(pending.request, pending.qid, error, Disposition.RETRY_ELSEWHERE, held=True)
-            self._life.emit(failed)
+        failed = out.Failed(pending.request, pending.qid, error, Disposition.RETRY_ELSEWHERE, held=True)
+        self._life.emit(failed)
 
     def _need_live(self) -> None:
         if self.state is not ControllerState.LIVE:

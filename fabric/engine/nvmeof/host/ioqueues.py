@@ -1,6 +1,6 @@
 """The I/O queues of a controller: opened together, each opened again by itself, added and removed while others run."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fabric.engine.nvmeof.errors import NotReadyError, NvmeStatusError
@@ -53,9 +53,6 @@ class IoQueues:
         """No queue has a connection."""
         return all(one.queue.connection is None for one in self._members.values())
 
-    def __iter__(self) -> Iterator[Queue]:
-        return iter([one.queue for one in self._members.values()])
-
     def get(self, qid: int) -> Queue:
         """Returns a queue.
 
@@ -70,9 +67,8 @@ class IoQueues:
         """Opens queues 1 to `count` of `depth` entries."""
         self._depth, self._in_capsule_bytes, self._opening = depth, in_capsule_bytes, True
         self._members = {qid: self._member(qid) for qid in range(1, count + 1)}
-        for one in list(self._members.values()):
-            if self._opening:
-                one.queue.open(now_ns)
+        for one in self._members.values():
+            one.queue.open(now_ns)
         self._check_settled(now_ns)
 
     def add(self, allowed: int, now_ns: int) -> int:

@@ -32,7 +32,7 @@ from fabric.engine.nvmeof.host.outputs import (
 from fabric.engine.nvmeof.host.posting import Poster
 from fabric.engine.nvmeof.host.refusals import refused_connect, rejection
 from fabric.engine.nvmeof.host.requests import Body
-from fabric.engine.nvmeof.host.slots import Owner, Pending, SlotTable
+from fabric.engine.nvmeof.host.slots import NO_REQUEST, Owner, Pending, SlotTable
 from fabric.engine.nvmeof.host.states import QUEUE, Machine, QueueInput, QueueState
 from fabric.engine.nvmeof.host.telemetry import Telemetry
 from fabric.engine.nvmeof.wire import fabrics
@@ -153,7 +153,7 @@ class Queue:
         self.hooks.queue_gone(self, now_ns)
 
     def submit(
-        self, body: Body, owner: Owner, now_ns: int, *, timeout_ns: int | None, request: RequestId | None = None
+        self, body: Body, owner: Owner, now_ns: int, *, timeout_ns: int | None, request: RequestId = NO_REQUEST
     ) -> None:
         """Sends a command.
 

@@ -174,7 +174,7 @@ def keyed_transfer(
 ) -> tuple[tuple[int, int, int, int], Region] | None:
     """Returns opcode, namespace, first block and CDW12 of a Read or Write of a region, and the region; else None.
 
-    The checks are those of `prepare`.
+    The checks are those of `prepare`; 65536 blocks of the smallest size are more than a key can carry.
 
     Raises:
         LocalProtocolError: blocks outside the namespace, a wrong length, or a transfer that is too long.
@@ -188,8 +188,6 @@ def keyed_transfer(
     slba, blocks = request.slba, request.blocks
     _check_blocks(slba, blocks, namespace)
     _check_transfer(region.length, blocks, namespace, limits)
-    if blocks > io.MAX_BLOCKS:
-        raise LocalProtocolError("a wrong number of blocks", expected=f"1 to {io.MAX_BLOCKS}", found=str(blocks))
     return (opcode, request.nsid, slba, blocks - 1 | flags), region
 
 

@@ -14,9 +14,10 @@ from fabric.engine.nvmeof.host.states import SLOT, SlotInput, SlotState
 from fabric.engine.nvmeof.wire.completion import Cqe
 from fabric.errors import EngineError, LocalProtocolError, RemoteProtocolError
 
-__all__ = ("Owner", "Pending", "SlotTable")
+__all__ = ("NO_REQUEST", "Owner", "Pending", "SlotTable")
 
 _CID_BITS = 16
+NO_REQUEST = RequestId(0)
 
 
 class Owner(Protocol):
@@ -38,13 +39,13 @@ class Pending(NamedTuple):
         owner: who waits.
         qid: the queue.
         submitted_ns: when.
-        request: the caller's request, or None for the machine's own.
+        request: the caller's request, or NO_REQUEST for the machine's own.
     """
 
     owner: Owner
     qid: int
     submitted_ns: int
-    request: RequestId | None = None
+    request: RequestId = NO_REQUEST
 
 
 def _compile() -> tuple[tuple[SlotState | None, ...], ...]:
@@ -164,7 +165,7 @@ class SlotTable:
     def _held(self) -> Iterator[RequestId]:
         for slot, state in enumerate(self._states):
             pending = self._pending[slot]
-            if state is SlotState.QUARANTINED and pending is not None and pending.request is not None:
+            if state is SlotState.QUARANTINED and pending is not None and pending.request != NO_REQUEST:
                 yield pending.request
 
     def _open(self, slot: int, generation: int) -> bool:
