@@ -152,6 +152,7 @@ class Fleet:
         if not 0 <= depth <= live.queue.depth:
             raise _no_depth(queue, depth, f"0 to {live.queue.depth}")
         live.limit = min(depth, self._policy.depth)
+        live.recount()
         self._changed(live, self._targets[live.queue.target])
 
     def launch(self, queue: LiveQueue, transfer: Transfer) -> None:
@@ -176,14 +177,19 @@ class Fleet:
         length = transfer.length
         target = self._targets[queue.queue.target]
         queue.bytes -= length
-        for window in (target.window, queue.path.read if transfer.op is Op.READ else queue.path.write):
-            window.used -= length
-            if window.waiters:
-                window.wake_first()
+        window = target.window
+        window.used -= length
+        if window.waiters:
+            window.wake_first()
+        window = queue.path.read if transfer.op is Op.READ else queue.path.write
+        window.used -= length
+        if window.waiters:
+            window.wake_first()
         self._changed(queue, target)
 
     def _changed(self, queue: LiveQueue, target: LiveTarget) -> None:
-        queue.recount()
+        if not queue.room:
+            queue.recount()
         if queue.room:
             target.dealing.changed(queue)
             if not target.reads.is_ready:

@@ -10,12 +10,13 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
-from fabric.engine.queues.request import Extent, Request, Transfer, TransferId, View
+from fabric.engine.queues.request import Extent, Request, Transfer, View
 from fabric.errors import LocalProtocolError
 
 __all__ = ("split",)
 
 MAX_BLOCKS: Final = 65536  # NVM command set 1.0, Read: NLB is 16 bits, 0-based
+_new = tuple.__new__  # a named tuple's own __new__ is a Python function, and costs twice as much
 SPREAD_MASK: Final = (1 << 64) - 1
 
 
@@ -77,17 +78,21 @@ def _cut(
             raise _misfit(request, "a view ends within a block", f"a multiple of {block} bytes", f"{pieces[-1].length}")
         index = len(transfers)
         transfers.append(
-            Transfer(
-                TransferId(first + index),
-                request.id,
-                request.op,
-                namespace,
-                at // block,
-                length // block,
-                length,
-                pieces,
-                (spread + index) & SPREAD_MASK,
-                request.port,
+            _new(
+                Transfer,
+                (
+                    first + index,
+                    request.id,
+                    request.op,
+                    namespace,
+                    at // block,
+                    length // block,
+                    length,
+                    pieces,
+                    (spread + index) & SPREAD_MASK,
+                    request.port,
+                    0,
+                ),
             )
         )
         at += length
@@ -109,12 +114,12 @@ class _Memory:
         buffer, offset, length = self._views[self._index]
         left = length - self._at
         if left > wanted:
-            piece = View(buffer, offset + self._at, wanted)
+            piece = _new(View, (buffer, offset + self._at, wanted))
             self._at += wanted
             return (piece,), wanted
         if segments == 1 or left == wanted:
             whole = left // block * block
-            piece = View(buffer, offset + self._at, whole or left)
+            piece = _new(View, (buffer, offset + self._at, whole or left))
             self._advance(whole, length)
             return (piece,), whole
         pieces = self._ahead(wanted, segments)
