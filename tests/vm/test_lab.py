@@ -101,20 +101,16 @@ def test_lab_goes_up_carries_large_frames_is_captured_and_goes_down(folder: Path
     address(host, 1)
     address(target, 11)
 
-    capture = subprocess.Popen(
+    with subprocess.Popen(
         [*FABRICCTL, "lab", "pcap", "leaf1:Ethernet16", "-o", str(tmp_path / "port.pcap")],
         env={**os.environ, "FABRICCTL_LAB": str(folder)},
-        stdout=subprocess.PIPE,
-    )
-    assert capture.stdout is not None
-    assert b"capturing" in capture.stdout.readline()
-    end = time.monotonic() + 30
-    while not (tmp_path / "port.pcap").exists() or (tmp_path / "port.pcap").stat().st_size == 0:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    assert ping(host, 11)
-    capture.send_signal(signal.SIGINT)
-    capture.wait(30)
+    ) as capture:
+        end = time.monotonic() + 30
+        while not (tmp_path / "port.pcap").exists() or (tmp_path / "port.pcap").stat().st_size == 0:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert ping(host, 11)
+        capture.send_signal(signal.SIGINT)
 
     with (tmp_path / "port.pcap").open("rb") as file:
         frames = list(read_pcap(file))
