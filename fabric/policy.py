@@ -30,8 +30,7 @@ __all__ = (
 )
 
 MIB: Final = 1 << 20
-SCHEMA: Final = 1
-SECTOR: Final = 512
+SCHEMA, SECTOR = 1, 512
 MAX_WEIGHT: Final = 64  # a tenant's turn is weight x transfer_bytes long; longer turns are felt as latency
 RANGES: Final = (
     ("queues", 1, 65535),  # NVMe base 2.0, Number of Queues feature: 16 bits, 0-based, without 65,535
@@ -71,11 +70,9 @@ class ShardPolicy:
         queues: I/O queues per controller. 4 gave 74 % of what 64 gave in public numbers for 1 MiB reads
             (20.6 of 27.8 GB/s, rdma4py); each more is one more rate limiter that starts at line rate, and weakens ECN.
         depth: commands in flight per queue; the queue asked for has one entry more. 4 x 32 x 64 KiB covers 6 MB.
-        transfer_bytes: the longest command. 1 MiB is the MDTS of nvmet over RDMA; `fit` lowers it (SPDK: 128 KiB).
-        align_bytes: transfers end on multiples of it within the namespace where they can; the preferred boundary of
-            most flash is 4 KiB.
-        dealing: which queue a transfer goes to: `round-robin`, `least-bytes`, `rendezvous`, `rail-aware`, or a plug-in
-            of the group `fabric.sharding`.
+        transfer_bytes: the longest command. 1 MiB is the MDTS of nvmet over RDMA (unconfirmed); `fit` lowers it.
+        align_bytes: transfers end on multiples of it in the namespace where they can. Flash likes 4 KiB. Unconfirmed.
+        dealing: `round-robin`, `least-bytes`, `rendezvous`, `rail-aware`, or a plug-in of the group `fabric.sharding`.
         parameters: arguments of the dealing policy, those that differ from its defaults.
         target_bytes: in flight per subsystem. 32 MiB is the window of Mooncake Store; it covers 400 Gb/s x 670 µs.
         receiver_bytes: in flight towards one receiving port (the fan-in bound, simulation study 4.3, step 5): without
@@ -148,7 +145,7 @@ class ShardProfile:
 
 @dataclass(frozen=True, slots=True)
 class ControllerLimits:
-    """What one controller granted; a wish is clamped silently, so read it back before `fit`.
+    """What one controller granted. Wishes are clamped silently: read them back.
 
     Attributes:
         queues: I/O queues granted (Set Features, Number of Queues).
@@ -218,7 +215,7 @@ def fit(policy: ShardPolicy, limits: ControllerLimits) -> tuple[ShardPolicy, tup
     """Returns the policy lowered to what the controller granted, and one note for each thing that was lowered.
 
     Raises:
-        IntentError: what is left is no valid policy, such as an MDTS below the alignment.
+        IntentError: what is left is no valid policy: the MDTS is below the alignment, say.
     """
     lowered: dict[str, int] = {"queues": min(policy.queues, limits.queues), "depth": min(policy.depth, limits.depth)}
     if limits.mdts_bytes is not None and limits.mdts_bytes < policy.transfer_bytes:

@@ -18,8 +18,8 @@ counts until it is released. No call does I/O, blocks or knows the time; `now_ns
 """
 
 from collections import deque
-from itertools import groupby
 
+from fabric.engine.queues.backlog import Backlog
 from fabric.engine.queues.commands import (
     Command,
     Issue,
@@ -43,7 +43,6 @@ from fabric.policy import ShardPolicy, checked
 
 __all__ = ("Dealer",)
 
-PURGE_SLACK = 64
 _new = tuple.__new__  # a named tuple's own __new__ is a Python function, and costs twice as much
 
 
@@ -65,14 +64,12 @@ class Dealer:
         make = catalog.get(policy.dealing)
         make(policy.parameters)  # so that a wrong parameter is told now
         self._ledger = Ledger()
-        self._ready: deque[Lane] = deque()
-        self._fleet = Fleet(policy, lambda: make(policy.parameters), self._ledger.live, self._ready)
-        self._drained: list[LiveQueue] = []
+        ready: deque[Lane] = deque()
+        self._fleet = Fleet(policy, lambda: make(policy.parameters), self._ledger.live, ready)
+        self._backlog = Backlog(self._fleet, ready)
         self._out: list[Command] = []
         self._timer_ns: int | None = None
         self._next_transfer = 0
-        self._waiting = 0  # transfers in lanes, those of failed requests included
-        self._dead = 0  # of these, at most so many of failed requests
 
     def submit(self, request: Request, now_ns: int) -> None:
         """Takes a request.
@@ -90,12 +87,9 @@ class Dealer:
             first=self._next_transfer,
         )
         self._next_transfer += len(transfers)
-        self._waiting += len(transfers)
         at_ns = now_ns + policy.deadline_ns if request.deadline_ns is None else request.deadline_ns
         self._ledger.admit(request, len(transfers), at_ns)
-        for target, run in groupby(transfers, lambda transfer: transfer.namespace.target):
-            lane = self._fleet.target(target).lane(request.op)
-            lane.add(request.urgency, request.tenant, tuple(run), now_ns)
+        self._backlog.add(request, transfers, now_ns)
 
     def cancel(self, request: RequestId) -> None:
         """Fails a request at once; one that has ended already is left alone."""
@@ -156,7 +150,7 @@ class Dealer:
         Raises:
             LocalProtocolError: there is no such queue, or it was removed or lost before.
         """
-        self._idle(self._fleet.close(queue))
+        self._fleet.close(queue)
 
     def lose_queue(self, queue: QueueId) -> None:
         """Takes note that a queue's connection broke. Nothing that flies on it is dealt again before `release_queue`.
@@ -191,15 +185,11 @@ class Dealer:
             if progress is not None and not self._deal_again(progress, transfer):
                 progress.left -= 1
                 self._fail(progress, Reason.QUEUE_LOST, _lost(queue))
-        self._fleet.forget(queue)
+        self._fleet.forget(live)
 
     def commands(self, now_ns: int) -> list[Command]:
         """Returns what to do now: call it after events, once for a batch of them, and when the timer rings."""
-        for queue in self._drained:
-            if not queue.is_lost:  # it may have been lost since
-                self._fleet.forget(queue.id)
-                self._out.append(QueueIdle(queue.id))
-        self._drained.clear()
+        self._out += map(QueueIdle, self._fleet.idle())
         self._expire(now_ns)
         self._deal(now_ns)
         next_ns, timer_ns = self._ledger.deadlines.next_ns(), self._timer_ns
@@ -211,11 +201,12 @@ class Dealer:
 
     def load(self) -> DealerLoad:
         """Returns what waits and what flies, for metrics."""
-        return snapshot(self._fleet, self._ledger, waiting=self._waiting)
+        return snapshot(self._fleet, self._ledger, waiting=self._backlog.waiting)
 
     def _deal(self, now_ns: int) -> None:
         # The hot loop: lanes in turn, one transfer each, until no lane's head may go.
-        ready, live, out, launch = self._ready, self._ledger.live, self._out, self._fleet.launch
+        backlog, live, out, launch = self._backlog, self._ledger.live, self._out, self._fleet.launch
+        ready = backlog.ready
         while ready:
             lane = ready[0]
             dealt = lane.deal(now_ns)
@@ -225,7 +216,7 @@ class Dealer:
                 continue
             queue, transfer = dealt
             launch(queue, transfer)
-            self._waiting -= 1
+            backlog.waiting -= 1
             issue = _new(Issue, (queue.id, transfer))
             live[transfer.request].flying[transfer.id] = issue
             out.append(issue)
@@ -242,8 +233,6 @@ class Dealer:
     def _landed(self, queue: LiveQueue, transfer: Transfer) -> Progress | None:
         """Returns the request of a transfer that flies no more, None when it has failed before."""
         self._fleet.land(queue, transfer)
-        if not queue.is_open:
-            self._idle(queue)
         progress = self._ledger.live.get(transfer.request)
         if progress is not None:
             del progress.flying[transfer.id]
@@ -251,36 +240,17 @@ class Dealer:
             self._out.append(RequestSettled(transfer.request))
         return progress
 
-    def _idle(self, queue: LiveQueue) -> None:
-        if not queue.is_lost and not queue.flying:
-            self._drained.append(queue)
-
     def _deal_again(self, progress: Progress, transfer: Transfer) -> bool:
         if transfer.op is not Op.READ or transfer.attempt >= self._policy.redeals:
             return False
-        request = progress.request
-        lane = self._fleet.target(transfer.namespace.target).lane(transfer.op)
-        lane.add_again(request.urgency, request.tenant, transfer._replace(attempt=transfer.attempt + 1))
-        self._waiting += 1
+        self._backlog.add_again(progress.request, transfer)
         return True
 
     def _fail(self, progress: Progress, reason: Reason, error: EngineError) -> None:
         request, flying = progress.request, self._ledger.fail(progress)
         self._out.append(RequestFailed(request.id, reason, error, flying))
         if progress.left > len(flying):
-            self._dead += progress.left - len(flying)
-            for extent in request.extents:  # its head of a lane may be gone, so that the lane may go on
-                self._fleet.target(extent.namespace.target).lane(request.op).wake()
-            self._purge()
-
-    def _purge(self) -> None:
-        # Lanes drop what is dead when its turn comes; where no turn comes (a target is down), it must not pile up.
-        if self._dead <= PURGE_SLACK or 2 * self._dead <= self._waiting:
-            return
-        self._waiting = 0
-        for lane in self._fleet.lanes():
-            self._waiting += lane.purge()
-        self._dead = 0
+            self._backlog.abandon(request, progress.left - len(flying))
 
 
 def _lost(queue: QueueId) -> TransportError:

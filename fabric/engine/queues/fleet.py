@@ -70,6 +70,7 @@ class Fleet:
         self._targets: dict[str, LiveTarget] = {}
         self._receivers: dict[tuple[Op, str], Window] = {}
         self._queues: dict[QueueId, LiveQueue] = {}
+        self._idle: list[LiveQueue] = []  # closed, and nothing flies
 
     def target(self, name: str) -> LiveTarget:
         """Returns the target, made when it is new."""
@@ -123,7 +124,7 @@ class Fleet:
         target.dealing.added(live)
         target.reroute()
 
-    def close(self, queue: QueueId) -> LiveQueue:
+    def close(self, queue: QueueId) -> None:
         """Deals nothing more to the queue; what flies on it keeps flying.
 
         Raises:
@@ -136,11 +137,20 @@ class Fleet:
         target = self._targets[live.queue.target]
         target.dealing.removed(live)
         target.reroute()
-        return live
+        if not live.flying:
+            self._idle.append(live)
 
-    def forget(self, queue: QueueId) -> None:
+    def forget(self, queue: LiveQueue) -> None:
         """Drops a closed queue on which nothing flies."""
-        del self._queues[queue]
+        del self._queues[queue.id]
+
+    def idle(self) -> list[QueueId]:
+        """Drops removed queues on which nothing flies, and returns their ids. One that was lost since is not idle."""
+        idle = [queue for queue in self._idle if not queue.is_lost]
+        self._idle.clear()
+        for queue in idle:
+            self.forget(queue)
+        return [queue.id for queue in idle]
 
     def limit(self, queue: QueueId, depth: int) -> None:
         """Lets at most `depth` commands fly on the queue; its own depth restores it.
@@ -190,6 +200,8 @@ class Fleet:
     def _changed(self, queue: LiveQueue, target: LiveTarget) -> None:
         if not queue.room:
             queue.recount()
+        if not queue.is_open and not queue.flying:
+            self._idle.append(queue)
         if queue.room:
             target.dealing.changed(queue)
             if not target.reads.is_ready:
