@@ -70,6 +70,7 @@ class Model:
     calls: list[str] = field(default_factory=list)
     changes: int = 0
     is_lost: bool = False
+    missing: set[str] = field(default_factory=set)
     hook: Callable[[int, str], bool] = lambda _, __: False
     loaded: dict[str, str] = field(default_factory=dict)
     rules: str = ""
@@ -132,7 +133,7 @@ class Model:
 
     def _answer(self, words: list[str], stdin: bytes) -> ExecResult:
         handler = getattr(self, f"_do_{words[0].replace('-', '_')}", None)
-        if handler is None:
+        if handler is None or words[0] in self.missing:
             return failed(f"{words[0]}: not found", 127)
         result: ExecResult = handler(words[1:], stdin)
         return result

@@ -127,6 +127,31 @@ def test_what_the_os_gave_already_stays_after_the_way_back() -> None:
     assert model.snapshot() == before
 
 
+def test_device_that_others_made_keeps_its_name_and_gets_its_defaults_back() -> None:
+    model = bare()
+    model.netdevs["data0"] = Netdev(4200, up=True, addresses=["10.10.0.2/24"])
+    model.rdma, model.active_mtu, model.cm = {"rxe0": "data0"}, {"rxe0": 4096}, {"rxe0": ["IB/RoCE v1", "8"]}
+    before = model.snapshot()
+    change = apply(Part.NIC, HOST, model)
+    assert (change.cannot_restore, model.rdma, model.cm["rxe0"]) == ((), {"rxe0": "data0"}, ["RoCE v2", "106"])
+    assert "-data0 default-tos: 8" in change.diff.splitlines()
+    revert_part(change, model)
+    assert model.snapshot() == before
+
+
+def test_host_without_what_a_part_needs_is_refused() -> None:
+    model = ready(HOST)
+    model.missing = {"nvme"}
+    with pytest.raises(HostError, match="nvme-cli does not run"):
+        design(Part.CONNECT, HOST, model)
+    model.missing = {"systemctl"}
+    with pytest.raises(HostError, match="systemd does not answer"):
+        design(Part.NIC, HOST, model)
+    model.missing = {"modprobe"}
+    with pytest.raises(HostError, match="a kernel module is not there"):
+        design(Part.NIC, HOST, model)
+
+
 def test_vlan_raises_what_is_below_and_lowers_it_again() -> None:
     model = bare()
     model.netdevs = {"eth0": Netdev(up=True), "data0": Netdev(parent="eth0")}
