@@ -1,5 +1,6 @@
 """Who is next: shares between tenants hold within their bound, nothing starves, and few keys move."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -74,27 +75,40 @@ def test_prefetch_goes_once_each_aging_time_and_no_more_while_demand_waits(seed:
     assert times or world.now_ns <= aging + step
 
 
-@given(seed=seeds, op=st.sampled_from(Op))
-def test_long_transfer_is_not_starved_by_short_ones_that_share_its_port(seed: int, op: Op) -> None:
+@pytest.mark.parametrize(
+    ("bound", "short", "long", "target"),
+    [
+        ("receiver_bytes", Op.READ, Op.READ, "t1"),  # two targets send to one port of this host
+        ("receiver_bytes", Op.WRITE, Op.WRITE, "t1"),
+        ("target_bytes", Op.READ, Op.WRITE, "t0"),  # both directions share the target
+        ("target_bytes", Op.WRITE, Op.READ, "t0"),
+    ],
+)
+@given(seed=seeds)
+def test_long_transfer_is_not_starved_by_short_ones_at_one_window(
+    bound: str, short: Op, long: Op, target: str, seed: int
+) -> None:
     random = Random(seed)  # noqa: S311
-    policy = ShardPolicy(depth=64, transfer_bytes=LONGEST, align_bytes=BLOCK, receiver_bytes=LONGEST)
-    world = World(policy)
-    for number, target in enumerate(("t0", "t1")):
-        world.add(number, target=target, path=Path("h0", "p0"), depth=64)
+    policy = ShardPolicy(depth=64, transfer_bytes=LONGEST, align_bytes=BLOCK)
+    world = World(
+        replace(policy, target_bytes=LONGEST) if bound == "target_bytes" else replace(policy, receiver_bytes=LONGEST)
+    )
+    for number, name in enumerate(("t0", "t1")):
+        world.add(number, target=name, path=Path("h0", "p0"), depth=64)
     for number in range(64):
-        world.submit(read(number, 1, target="t0", op=op))
+        world.submit(read(number, 1, op=short))
     world.commands()
-    world.submit(read(64, 8, target="t1", op=op))
+    world.submit(read(64, 8, target=target, op=long))
     landed, numbers = 0, iter(range(65, 10_000))
-    while not any(one.request == 64 for one in world.wires[QueueId(1)].flying.values()):
+    while any(one.request == 64 for one in world.waiting.values()):
+        assert landed <= LONGEST // BLOCK
         world.commands()
-        flying = list(world.wires[QueueId(0)].flying.values())
+        flying = [one for one in world.wires[QueueId(0)].flying.values() if one.request != 64]
         if flying:
             world.complete(QueueId(0), random.choice(flying))
             landed += 1
         for _ in range(4):
-            world.submit(read(next(numbers), 1, target="t0", op=op))
-    assert landed <= LONGEST // BLOCK + 1
+            world.submit(read(next(numbers), 1, op=short))
 
 
 def live(number: int) -> LiveQueue:
