@@ -101,7 +101,7 @@ def test_long_transfer_is_not_starved_by_short_ones_at_one_window(
     world.submit(read(64, 8, target=target, op=long))
     landed, numbers = 0, iter(range(65, 10_000))
     while any(one.request == 64 for one in world.waiting.values()):
-        assert landed <= LONGEST // BLOCK
+        assert landed <= LONGEST // BLOCK + 1  # one short transfer may have stood in line before it
         world.commands()
         flying = [one for one in world.wires[QueueId(0)].flying.values() if one.request != 64]
         if flying:
