@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_written_commands_exist_with_their_options() -> None:
         known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
         wrong += [
             f"{page}: fabricctl {verb} has no option {word}"
-            for word in words
+            for word in takewhile(lambda one: one != "--", words)  # what follows is another program's
             if word.startswith("-") and word not in known
         ]
     assert wrong == []
