@@ -4,19 +4,17 @@ Each step is the verb that a user would type; what is expected of it is written 
 come out so fails the demo. The switches start as they come out of the box, with things of their own that must stay.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from fabric.errors import FabricError
-from fabric.intent import Switch
-from fabric.lab import DeviceSpec, Fault, FaultKind, Fronts, serve
-from fabric.lab.stock import StockPort, eos_config, sonic_config
+from fabric.lab import Fault, FaultKind, Fronts, serve
 from fabric.resources import data_path
 from fabric.state import Outcome
 from fabric.workflow.environment import Environment
+from fabric.workflow.lab import stock_front
 from fabric.workflow.planning import load_intent
 from fabric.workflow.request import Request
 from fabric.workflow.runfolder import RunFolder
@@ -27,7 +25,6 @@ from fabric.workflow.verbs import check, plan, provision
 __all__ = ("DemoLab", "Step", "demo_lab", "demo_steps")
 
 _STUBBORN: Final = "leaf3"
-_UNWATCHED: Final = "leaf2"  # comes without PFC watchdog, which SONiC takes only by load and reload
 _REFUSED: Final = r"random-detect ecn .*1200"
 _CHANGE: Final = {"fabric_ecn_kmax": "1200KB"}
 _CONFIRM_S: Final = 60
@@ -80,8 +77,9 @@ def demo_lab(runs: Path, around: Environment) -> Iterator[DemoLab]:
     environment = replace(around, state_dir=folder.path / "state")
     request = Request(sources=(inventory,), runs=folder.path, confirm_s=_CONFIRM_S)
     fabric = load_intent(request, environment, Stopwatch(environment.clock)).fabric
-    specs = [_spec(switch) for switch in fabric.switches]
-    with serve(specs, directory=folder.path / "lab", observer=environment.observer) as fronts:
+    with serve(
+        [stock_front(one) for one in fabric.switches], directory=folder.path / "lab", observer=environment.observer
+    ) as fronts:
         overlay = folder.write_text("lab.yml", fronts.inventory())
         yield DemoLab(replace(request, sources=(inventory, overlay)), environment, fronts, folder.path)
 
@@ -163,32 +161,3 @@ def _typed(request: Request, verb: str) -> str:
     sources = " ".join(f"-i {source}" for source in request.sources)
     extra = "".join(f" -e {name}={value}" for name, value in request.extra_vars.items())
     return f"fabricctl {verb} {sources}{extra}"
-
-
-def _spec(switch: Switch) -> DeviceSpec:
-    ports = [*_ports(switch), *_foreign_ports(switch)]
-    match switch.nos:
-        case "sonic":
-            text = sonic_config(
-                ports,
-                hostname=switch.name,
-                hwsku=switch.hwsku,
-                dynamic="spectrum" in switch.asic,
-                watchdog=switch.name != _UNWATCHED,
-            )
-            return DeviceSpec(switch.name, "sonic", text, hwsku=switch.hwsku)
-        case "eos":
-            text = eos_config(switch.name, switch.hwsku, ports)
-            return DeviceSpec(switch.name, "eos", text, version=switch.version, hwsku=switch.hwsku)
-        case other:
-            raise FabricError(f"the lab cannot emulate {other}", where=switch.name, expected="sonic, eos")
-
-
-def _ports(switch: Switch) -> Sequence[StockPort]:
-    return [StockPort(port.name, port.speed_mbps, lanes=port.lanes or 4) for port in switch.ports]
-
-
-def _foreign_ports(switch: Switch) -> Sequence[StockPort]:
-    """Returns ports that the intent does not own: they must come out as they went in."""
-    names = ("Ethernet400", "Ethernet408") if switch.nos == "sonic" else ("Ethernet49/1", "Ethernet50/1")
-    return [StockPort(name, 100_000) for name in names]

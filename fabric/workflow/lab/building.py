@@ -137,5 +137,6 @@ def _ports(switch: Switch) -> Sequence[StockPort]:
 
 
 def _foreign_ports(switch: Switch) -> Sequence[StockPort]:
+    """Returns ports that the intent does not own: they must come out as they went in."""
     names = ("Ethernet400", "Ethernet408") if switch.nos == "sonic" else ("Ethernet49/1", "Ethernet50/1")
     return [StockPort(name, 100_000) for name in names]
