@@ -3,9 +3,10 @@
 A step is data. It is performed over any executor, or written as JSON for the agent on the host to perform at boot.
 """
 
+import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias, assert_never
 
@@ -26,7 +27,7 @@ __all__ = (
     "Write",
     "actions_from_json",
     "actions_to_json",
-    "agent_json",
+    "agent_text",
     "command",
     "worst_disruption",
 )
@@ -193,17 +194,19 @@ def command(action: Action) -> str:
             assert_never(action)
 
 
-def agent_json(actions: Iterable[Action]) -> Json:
-    """Returns the actions as the agent on the host reads them at boot.
+def agent_text(actions: Iterable[Action]) -> str:
+    """Returns the file that the agent on the host reads at boot: a line an action, without what has its default.
 
     Raises:
         ValueError: one puts a file, which is done once and not at each boot.
     """
-    found = tuple(actions)
-    for action in found:
+    lines = []
+    for action in actions:
         if isinstance(action, PutFile):
             raise ValueError(f"{action.path}: a file is put once, not at each boot")
-    return {"version": 1, "actions": actions_to_json(found)}
+        lines.append(json.dumps(_brief(action)))
+    rows = ",\n".join(lines)
+    return f'{{"version": 1, "actions": [\n{rows}\n]}}\n'
 
 
 def actions_to_json(actions: Iterable[Action]) -> list[Json]:
@@ -212,8 +215,14 @@ def actions_to_json(actions: Iterable[Action]) -> list[Json]:
 
 
 def _one(action: Action) -> Json:
-    fields = to_json(action)
-    return {"do": _NAMES[type(action)], **(fields if isinstance(fields, dict) else {})}
+    values = to_json(action)
+    return {"do": _NAMES[type(action)], **(values if isinstance(values, dict) else {})}
+
+
+def _brief(action: Action) -> Json:
+    usual = {one.name: one.default for one in fields(action) if one.default is not MISSING}
+    kept = (one.name for one in fields(action) if getattr(action, one.name) != usual.get(one.name, MISSING))
+    return {"do": _NAMES[type(action)], **{name: to_json(getattr(action, name)) for name in kept}}
 
 
 def actions_from_json(data: Json, *, at: str = "$") -> tuple[Action, ...]:

@@ -6,14 +6,13 @@ QoS is in the lossy class, and one before the MTU has a path MTU of 1024. Source
 
 import functools
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fabric.errors import HostError
 from fabric.host import names
-from fabric.host.actions import Action, ControllerAttribute, Disruption, PutFile, Stage, Step, agent_json
+from fabric.host.actions import Action, ControllerAttribute, Disruption, PutFile, Stage, Step, agent_text
 from fabric.host.batch import agent_source
 from fabric.host.nvme.connect import Connection, NvmeCli, connect_argv, disconnect_actions
 from fabric.host.nvme.identity import HostIdentity
@@ -77,8 +76,7 @@ def _agent(file: str) -> str:
 
 
 def _action_file(name: str, actions: Iterable[Action]) -> PutFile:
-    text = json.dumps(agent_json(actions), indent=1) + "\n"
-    return PutFile(f"{_ACTIONS}/{name}.json", text)
+    return PutFile(f"{_ACTIONS}/{name}.json", agent_text(actions))
 
 
 def _agent_file() -> PutFile:

@@ -4,7 +4,7 @@ A tuple of eight is by priority or by traffic class. A value that a tool did not
 driver does not have is UNKNOWN too, never zero.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fabric.qos import UNKNOWN, Known
 
@@ -240,12 +240,20 @@ class NvmeSubsystem:
 
 @dataclass(frozen=True, slots=True)
 class NvmetSubsystem:
-    """One subsystem of the kernel's target. namespaces: (nsid, device path, enabled)."""
+    """One subsystem of the kernel's target.
+
+    Attributes:
+        namespaces: (nsid, device path, enabled).
+        serial: what hosts see as the serial number, "" where it was not read. uuids: (nsid, UUID), likewise. Neither is
+            compared: they are what they are, and only what is made anew gets one.
+    """
 
     nqn: str
     any_host: Known[bool] = UNKNOWN
     allowed_hosts: tuple[str, ...] = ()
     namespaces: tuple[tuple[int, str, bool], ...] = ()
+    serial: str = field(default="", compare=False)
+    uuids: tuple[tuple[int, str], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class AnsibleClient:
     host: str
     lost: str = ""
 
-    def exec(self, argv: Sequence[str], *, timeout_s: float = 60.0, stdin: bytes = b"") -> ExecResult:
+    def exec(self, argv: Sequence[str], *, timeout_s: float = 180.0, stdin: bytes = b"") -> ExecResult:
         """Returns what the command left.
 
         Args:

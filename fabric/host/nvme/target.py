@@ -2,10 +2,15 @@
 
 The order matters: a namespace is locked once enabled, and linking a subsystem to a port binds the RDMA listener, so
 everything else comes before. Source: hosts.md 7.3.
+
+The kernel draws the serial number and the namespaces' UUIDs anew each time they are made. A host that was connected
+then drops the disk ("identifiers changed", Linux nvme_validate_ns), so what we make has the same ones on every boot.
 """
 
+import hashlib
 import itertools
 import re
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -19,6 +24,7 @@ from fabric.qos import UNKNOWN, Known
 from fabric.state.host import NvmetPort, NvmetState, NvmetSubsystem
 
 __all__ = (
+    "identified",
     "numbered",
     "planned_target",
     "read_target",
@@ -35,6 +41,8 @@ _READY: Final[tuple[Action, ...]] = (
     Run(("modprobe", "-a", "nvmet", "nvmet-rdma")),
     Run(("mount", "-t", "configfs", "none", "/sys/kernel/config"), unless_exists=ROOT),
 )
+_ROW: Final = re.compile(r"(.*?/(?:attr_allow_any_host|attr_serial|device_path|device_uuid|enable|addr_\w+)):(.*)")
+_SERIAL_CHARACTERS: Final = 20  # NVM Express Base Specification 2.0, Identify Controller, bytes 4 to 23
 _MAX_DEPTH: Final = "5"  # ports/1/subsystems/NQN, subsystems/NQN/namespaces/1/enable
 
 
@@ -81,8 +89,8 @@ def target_actions(wanted: NvmetState, found: NvmetState | None = None) -> tuple
     if not unwanted and all(_holds(wanted, found)):
         return ()
     actions: list[Action] = [*_READY, *unwanted]
-    for one in wanted.subsystems:
-        actions += _subsystem_actions(one, subsystems.get(one.nqn, NvmetSubsystem(one.nqn)))
+    for one in identified(wanted, found).subsystems:
+        actions += _subsystem_actions(one, subsystems.get(one.nqn))
     for port in numbered(wanted, found).ports:
         actions += _port_actions(port, port.number, ports.get(_address(port)))
     return tuple(actions)
@@ -98,6 +106,22 @@ def numbered(wanted: NvmetState, found: NvmetState) -> NvmetState:
         taken.add(number)
         result.append(replace(port, number=number))
     return replace(wanted, ports=tuple(result))
+
+
+def identified(wanted: NvmetState, found: NvmetState) -> NvmetState:
+    """Returns `wanted` with the serial numbers and UUIDs that stand, and those that we give where nothing stands."""
+    standing = {one.nqn: one for one in found.subsystems}
+    return replace(wanted, subsystems=tuple(_identified(one, standing.get(one.nqn)) for one in wanted.subsystems))
+
+
+def _identified(wanted: NvmetSubsystem, found: NvmetSubsystem | None) -> NvmetSubsystem:
+    serial = (found.serial if found else "") or hashlib.sha256(wanted.nqn.encode()).hexdigest()[:_SERIAL_CHARACTERS]
+    stand = dict(found.uuids) if found else {}
+    own = (
+        (nsid, stand.get(nsid) or str(uuid.uuid5(uuid.NAMESPACE_URL, f"{wanted.nqn}#{nsid}")))
+        for nsid, *_ in wanted.namespaces
+    )
+    return replace(wanted, serial=serial, uuids=tuple(own))
 
 
 def _holds(wanted: NvmetState, found: NvmetState) -> Iterable[bool]:
@@ -139,9 +163,12 @@ def standing_part(wanted: NvmetState, found: NvmetState) -> NvmetState:
     return NvmetState(tuple(one for one in found.subsystems if one.nqn in ours), tuple(ports))
 
 
-def _subsystem_actions(wanted: NvmetSubsystem, found: NvmetSubsystem) -> list[Action]:
+def _subsystem_actions(wanted: NvmetSubsystem, standing: NvmetSubsystem | None) -> list[Action]:
     base = f"{ROOT}/subsystems/{wanted.nqn}"
+    found = standing or NvmetSubsystem(wanted.nqn)
     actions: list[Action] = [MakeFolder(base)]
+    if standing is None:  # the kernel takes no other once a host has seen it
+        actions.append(Write(f"{base}/attr_serial", wanted.serial))
     if wanted.any_host:  # the kernel refuses it while a host is linked
         actions += [RemoveLink(f"{base}/allowed_hosts/{host}") for host in found.allowed_hosts]
         actions.append(Write(f"{base}/attr_allow_any_host", "1"))
@@ -152,16 +179,14 @@ def _subsystem_actions(wanted: NvmetSubsystem, found: NvmetSubsystem) -> list[Ac
             actions.append(Link(f"{base}/allowed_hosts/{host}", f"{ROOT}/hosts/{host}"))
         gone = [host for host in found.allowed_hosts if host not in wanted.allowed_hosts]
         actions += [RemoveLink(f"{base}/allowed_hosts/{host}") for host in gone]
-    actions += _namespace_actions(base, wanted.namespaces, found.namespaces)
-    return actions
+    return actions + _namespace_actions(base, wanted, found)
 
 
-def _namespace_actions(
-    base: str, wanted: tuple[tuple[int, str, bool], ...], found: tuple[tuple[int, str, bool], ...]
-) -> list[Action]:
-    standing = {nsid: (device, on) for nsid, device, on in found}
+def _namespace_actions(base: str, wanted: NvmetSubsystem, found: NvmetSubsystem) -> list[Action]:
+    standing = {nsid: (device, on) for nsid, device, on in found.namespaces}
+    uuids = dict(wanted.uuids)
     actions: list[Action] = []
-    for nsid, device, _ in wanted:
+    for nsid, device, _ in wanted.namespaces:
         folder = f"{base}/namespaces/{nsid}"
         has, on = standing.get(nsid, ("", False))
         if (has, on) == (device, True):
@@ -169,8 +194,10 @@ def _namespace_actions(
         actions.append(MakeFolder(folder))
         if on:
             actions.append(Write(f"{folder}/enable", "0"))  # the device is locked while it is enabled
+        if nsid not in standing:
+            actions.append(Write(f"{folder}/device_uuid", uuids[nsid]))
         actions += [Write(f"{folder}/device_path", device), Write(f"{folder}/enable", "1")]
-    for nsid in standing.keys() - {nsid for nsid, _, _ in wanted}:
+    for nsid in standing.keys() - {nsid for nsid, *_ in wanted.namespaces}:
         actions += _without_namespace(base, nsid)
     return actions
 
@@ -272,6 +299,8 @@ def _returned(before: NvmetSubsystem, wanted: NvmetSubsystem) -> Iterable[Action
     """One subsystem as it was; each action is taken whether it has been undone already or not."""
     base = f"{ROOT}/subsystems/{before.nqn}"
     yield MakeFolder(base)
+    if before.serial:  # one that stands has it still: then a refusal is none
+        yield Write(f"{base}/attr_serial", before.serial)
     for host in wanted.allowed_hosts:
         if host not in before.allowed_hosts:
             yield RemoveLink(f"{base}/allowed_hosts/{host}")
@@ -280,12 +309,18 @@ def _returned(before: NvmetSubsystem, wanted: NvmetSubsystem) -> Iterable[Action
     for host in before.allowed_hosts:
         yield MakeFolder(f"{ROOT}/hosts/{host}")
         yield Link(f"{base}/allowed_hosts/{host}", f"{ROOT}/hosts/{host}")
-    planned = {nsid: device for nsid, device, _ in wanted.namespaces}
+    yield from _returned_namespaces(base, before, {nsid: device for nsid, device, _ in wanted.namespaces})
+
+
+def _returned_namespaces(base: str, before: NvmetSubsystem, planned: Mapping[int, str]) -> Iterable[Action]:
+    uuids = dict(before.uuids)
     for nsid, device, on in before.namespaces:
         folder = f"{base}/namespaces/{nsid}"
         yield MakeFolder(folder)
         if planned.get(nsid, device) != device or not on:
-            yield Write(f"{folder}/enable", "0")  # the device is locked while it is enabled
+            yield Write(f"{folder}/enable", "0")  # device and UUID are locked while it is enabled
+        if nsid in uuids:
+            yield Write(f"{folder}/device_uuid", uuids[nsid])
         if device:
             yield Write(f"{folder}/device_path", device)
         if on:
@@ -310,7 +345,9 @@ def read_target(executor: Executor) -> Known[NvmetState]:
 
 def _rows(text: str) -> Iterable[tuple[str, str]]:
     for line in text.splitlines():
-        found = re.fullmatch(r"(.*?/(?:attr_allow_any_host|device_path|enable|addr_\w+)):(.*)", line)
+        found = re.fullmatch(
+            r"(.*?/(?:attr_allow_any_host|attr_serial|device_path|device_uuid|enable|addr_\w+)):(.*)", line
+        )
         if found:
             yield found[1], found[2]
 
@@ -343,6 +380,8 @@ def _read_subsystem(
     base: str, nqn: str, children: Mapping[str, tuple[str, ...]], values: Mapping[str, str]
 ) -> NvmetSubsystem:
     any_host = values.get(f"{base}/attr_allow_any_host")
+    nsids = sorted(children.get(f"{base}/namespaces", ()), key=int)
+    uuids = ((int(nsid), values.get(f"{base}/namespaces/{nsid}/device_uuid", "")) for nsid in nsids)
     return NvmetSubsystem(
         nqn,
         any_host=UNKNOWN if any_host is None else any_host == "1",
@@ -353,6 +392,8 @@ def _read_subsystem(
                 values.get(f"{base}/namespaces/{nsid}/device_path", ""),
                 values.get(f"{base}/namespaces/{nsid}/enable") == "1",
             )
-            for nsid in sorted(children.get(f"{base}/namespaces", ()), key=int)
+            for nsid in nsids
         ),
+        serial=values.get(f"{base}/attr_serial", ""),
+        uuids=tuple(one for one in uuids if one[1]),
     )

@@ -16,6 +16,7 @@ from fabric.host.change import HostIntent, Part, PartChange
 from fabric.host.executor import Executor, list_folder
 from fabric.host.nvme.target import (
     ROOT,
+    identified,
     numbered,
     read_target,
     removal_actions,
@@ -47,7 +48,8 @@ def design_target(intent: HostIntent, executor: Executor) -> PartChange:
         raise HostError("the kernel's target cannot be read", where=intent.host, remedy="Read it as root: set become.")
     gone = _gone(intent.target, found, executor)
     rest = _without(gone, found)
-    wanted = numbered(intent.target, found)  # the number of a port that goes is not given again: the way back needs it
+    # the number of a port that goes is not given again: the way back needs it
+    wanted = identified(numbered(intent.target, found), found)
     boot = boot_change(target_files(target_actions(wanted), removal_actions(wanted)), executor)
     now = (*removal_actions(gone, found), *target_actions(wanted, rest))
     start = (Run(("systemctl", "start", *boot.stopped)),) if boot.stopped else ()

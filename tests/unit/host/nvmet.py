@@ -8,8 +8,8 @@ ROOT = "/sys/kernel/config/nvmet"
 OK = ExecResult(0, "", "")
 _BELOW = {"subsystems": ("namespaces", "allowed_hosts"), "ports": ("subsystems",)}
 _ATTRIBUTES = {
-    "subsystems": {"attr_allow_any_host": "0"},
-    "namespaces": {"device_path": "(null)", "enable": "0"},
+    "subsystems": {"attr_allow_any_host": "0", "attr_serial": ""},
+    "namespaces": {"device_path": "(null)", "device_uuid": "", "enable": "0"},
     "ports": {"addr_trtype": "", "addr_adrfam": "", "addr_traddr": "", "addr_trsvcid": ""},
 }
 
@@ -25,6 +25,7 @@ class Nvmet:
     paths: set[str] = field(default_factory=set)
     links: dict[str, str] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
+    made: int = 0
 
     def load(self) -> None:
         """The module is loaded."""
@@ -40,8 +41,15 @@ class Nvmet:
             return refused("No such file or directory")
         kind = parent.rpartition("/")[2]
         self.paths |= {path, *(f"{path}/{child}" for child in _BELOW.get(kind, ()))}
-        self.values |= {f"{path}/{name}": text for name, text in _ATTRIBUTES.get(kind, {}).items()}
+        self.values |= {f"{path}/{name}": text or self._drawn(name) for name, text in _ATTRIBUTES.get(kind, {}).items()}
         return OK
+
+    def _drawn(self, name: str) -> str:
+        """Returns an identity that no other has, as the kernel draws one for all that is made."""
+        if name not in {"attr_serial", "device_uuid"}:
+            return ""
+        self.made += 1
+        return f"{self.made:020x}" if name == "attr_serial" else f"00000000-0000-4000-8000-{self.made:012x}"
 
     def rmdir(self, path: str) -> ExecResult:
         """Removes one folder; one that is in use stays."""
@@ -76,7 +84,7 @@ class Nvmet:
             return refused("No such file or directory")
         if name == "attr_allow_any_host" and text == "1" and self._below(f"{folder}/allowed_hosts"):
             return refused("Invalid argument")
-        if name == "device_path" and self.values[f"{folder}/enable"] == "1":
+        if name in {"device_path", "device_uuid"} and self.values[f"{folder}/enable"] == "1":
             return refused("Device or resource busy")
         if name.startswith("addr_") and self._below(f"{folder}/subsystems"):
             return refused("Permission denied")

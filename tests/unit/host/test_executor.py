@@ -22,7 +22,7 @@ from fabric.host.actions import (
     RemoveLink,
     Run,
     Write,
-    agent_json,
+    agent_text,
 )
 from fabric.host.batch import perform_together
 from fabric.host.executor import (
@@ -130,7 +130,7 @@ def test_agent_does_the_same(tmp_path: Path) -> None:
     base.mkdir()
     (base / "value").write_text("0\n")
     file = tmp_path / "actions.json"
-    file.write_text(json.dumps(agent_json(folder_actions(base))))
+    file.write_text(agent_text(folder_actions(base)))
     command = [sys.executable, "-I", agent.__file__, str(file)]
     for _ in range(2):
         done = subprocess.run(command, capture_output=True, check=False, text=True)
@@ -141,7 +141,7 @@ def test_agent_does_the_same(tmp_path: Path) -> None:
 def test_agent_goes_on_after_a_failure_and_says_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     actions = (Write(f"{tmp_path}/absent", "1"), Run(("false",)), MakeFolder(f"{tmp_path}/made"))
     file = tmp_path / "actions.json"
-    file.write_text(json.dumps(agent_json(actions)))
+    file.write_text(agent_text(actions))
     assert agent.main([str(file)]) == 1
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"write {tmp_path}/absent:")
@@ -169,7 +169,7 @@ def test_agent_finds_controllers_by_their_connection(tmp_path: Path, wanted: str
             (tmp_path / name / file).write_text(f"{text}\n")
     (tmp_path / "nvme9").mkdir()
     action = ControllerAttribute("nqn.a", "192.0.2.11", "ctrl_loss_tmo", "-1\n", wanted)
-    document = agent_json((action,))
+    document = json.loads(agent_text((action,)))
     assert isinstance(document, dict)
     actions = document["actions"]
     assert isinstance(actions, list)
@@ -239,7 +239,7 @@ def test_command_that_hangs_is_an_error() -> None:
 
 def test_put_is_not_for_boot() -> None:
     with pytest.raises(ValueError, match="put once"):
-        agent_json((PutFile("/x", ""),))
+        agent_text((PutFile("/x", ""),))
 
 
 def test_agent_performs_what_is_said_on_standard_input_and_stops_at_the_first_failure(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from fabric.host.nvme.connect import (
 from fabric.host.nvme.identity import HostIdentity, identity, identity_actions
 from fabric.host.nvme.target import (
     ROOT,
+    identified,
     planned_target,
     read_target,
     read_tree,
@@ -299,10 +300,12 @@ def test_target_is_written_in_the_kernels_order() -> None:
         MODULES,
         Run(("mount", "-t", "configfs", "none", "/sys/kernel/config"), unless_exists=ROOT),
         MakeFolder(SUB),
+        Write(f"{SUB}/attr_serial", "da3789a7221a1a0c5975"),
         Write(f"{SUB}/attr_allow_any_host", "0"),
         MakeFolder(f"{ROOT}/hosts/{HOSTNQN}"),
         Link(f"{SUB}/allowed_hosts/{HOSTNQN}", f"{ROOT}/hosts/{HOSTNQN}"),
         MakeFolder(f"{SUB}/namespaces/1"),
+        Write(f"{SUB}/namespaces/1/device_uuid", "d3a15bf0-bdf0-56bf-af05-1a5d577f33d4"),
         Write(f"{SUB}/namespaces/1/device_path", "/dev/ram0"),
         Write(f"{SUB}/namespaces/1/enable", "1"),
         MakeFolder(PORT),
@@ -470,3 +473,13 @@ def test_target_without_its_module_holds_nothing() -> None:
 def test_policy_reaches_the_command() -> None:
     one = replace(ONE, policy=ConnectPolicy(nr_io_queues=2, ctrl_loss_tmo_s=1800))
     assert {"--nr-io-queues=2", "--ctrl-loss-tmo=1800"} <= set(connect_argv(one, WHO, V2))
+
+
+def test_what_is_made_anew_has_the_identity_that_it_had() -> None:
+    """A host that was connected drops a disk whose UUID is another after the target's reboot."""
+    first, again = (target_actions(planned_target(target(HOSTNQN))) for _ in range(2))
+    assert first == again
+    stood = replace(planned_target(target(HOSTNQN)).subsystems[0], serial="0123", uuids=((1, "their-own"),))
+    kept = identified(planned_target(target(HOSTNQN)), NvmetState((stood,)))
+    assert (kept.subsystems[0].serial, kept.subsystems[0].uuids) == ("0123", ((1, "their-own"),))
+    assert Write(f"{SUB}/namespaces/1/device_uuid", "their-own") in target_actions(kept)
