@@ -115,13 +115,13 @@ def identified(wanted: NvmetState, found: NvmetState) -> NvmetState:
 
 
 def _identified(wanted: NvmetSubsystem, found: NvmetSubsystem | None) -> NvmetSubsystem:
-    serial = (found.serial if found else "") or hashlib.sha256(wanted.nqn.encode()).hexdigest()[:_SERIAL_CHARACTERS]
-    stand = dict(found.uuids) if found else {}
-    own = (
-        (nsid, stand.get(nsid) or str(uuid.uuid5(uuid.NAMESPACE_URL, f"{wanted.nqn}#{nsid}")))
+    serial = hashlib.sha256(wanted.nqn.encode()).hexdigest()[:_SERIAL_CHARACTERS]
+    known = {**(dict(found.uuids) if found else {}), **dict(wanted.uuids)}
+    uuids = (
+        (nsid, known.get(nsid) or str(uuid.uuid5(uuid.NAMESPACE_URL, f"{wanted.nqn}#{nsid}")))
         for nsid, *_ in wanted.namespaces
     )
-    return replace(wanted, serial=serial, uuids=tuple(own))
+    return replace(wanted, serial=wanted.serial or (found.serial if found else "") or serial, uuids=tuple(uuids))
 
 
 def _holds(wanted: NvmetState, found: NvmetState) -> Iterable[bool]:

@@ -173,10 +173,10 @@ def test_agent_finds_controllers_by_their_connection(tmp_path: Path, wanted: str
     assert isinstance(document, dict)
     actions = document["actions"]
     assert isinstance(actions, list)
-    assert agent.apply(actions, nvme=tmp_path) == []  # type: ignore[arg-type]
+    assert agent.apply(actions, nvme=tmp_path) == []
     found = [(tmp_path / f"nvme{at}" / "ctrl_loss_tmo").read_text()[:3] for at in range(3)]
     assert found == (["-1\n", "600", "600"] if wanted else ["-1\n", "-1\n", "600"])
-    assert agent.apply(actions, nvme=tmp_path / "none") == ["controller-attribute nqn.a: no controller connects so"]  # type: ignore[arg-type]
+    assert agent.apply(actions, nvme=tmp_path / "none") == ["controller-attribute nqn.a: no controller connects so"]
 
 
 def test_controllers_are_found_over_an_executor() -> None:
