@@ -2,17 +2,21 @@
 
 | in the folder | what it is |
 |---|---|
-| `lock` | held by whoever brings the lab up, takes it down or restores it |
+| `lock` | held by whoever brings the lab up, takes it down or restores it, and says which process that is |
 | `lab.json` | what runs here, and the token of its process: written before the process exists |
 | `process.json`, `process.log` | which process carries switches and cables, and what it printed |
 | `control`, `wire/` | its socket, and those of the machines' data ports |
 | `fronts/`, `machines/` | host keys of the switches; the virtual machines, as `fabric.lab.vm` lays them |
 | `running.json` | how to log in to each device, once all are up |
+| `NAME.password`, `NAME.askpass` | what `lab ssh` gives to ssh |
+
+A folder that holds none of `lock` and `lab.json` was not made by a lab, and is neither cleared nor changed.
 """
 
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -28,7 +32,10 @@ from fabric.lab.vm import Accelerator, Image, processes, sweep
 
 __all__ = ("LabFolder", "Login", "Record", "lab_path")
 
-_OURS: Final = ("lab.json", "process.json", "process.log", "control", "running.json", "askpass")
+_MARKS: Final = ("lock", "lab.json")
+_FOLDERS: Final = ("wire", "fronts", "machines")
+_FILES: Final = ("process.json*", "process.log", "control", "running.json", "*.password", "*.askpass", ".*.part")
+_TOKEN: Final = re.compile(r"[0-9a-f]{16,64}")  # anything shorter would be found in strangers' command lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ def lab_path(environment: Mapping[str, str]) -> Path:
     if named := environment.get("FABRICCTL_LAB"):
         return Path(named).absolute()
     base = environment.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "fabricctl" / "lab"
+    return (Path(base).absolute() if base else Path.home() / ".local" / "state") / "fabricctl" / "lab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +104,65 @@ class LabFolder:
         """Holds the lab for changing it; the lock goes with the process that holds it.
 
         Raises:
-            HostError: somebody else holds it, or the folder cannot be made.
+            HostError: somebody else holds it, the folder cannot be made, or it is somebody else's.
         """
+        descriptor = self._own_lock()
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.path.chmod(0o700)
-            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise HostError("the lab's folder cannot be made", where=str(self.path), found=str(error)) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise HostError(
-                "another fabricctl is changing this lab now",
-                where=str(self.path),
-                remedy="Wait for it, or name another folder: FABRICCTL_LAB=DIR.",
-            ) from error
-        try:
+            if holder := processes.record_of(os.getpid(), ""):
+                os.write(descriptor, json.dumps(serial.to_json(holder)).encode())
             yield
         finally:
+            os.ftruncate(descriptor, 0)
             os.close(descriptor)
+
+    def _own_lock(self) -> int:
+        while True:
+            descriptor = self._opened_lock()
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(descriptor)
+                raise HostError(
+                    "another fabricctl is changing this lab now",
+                    where=str(self.path),
+                    remedy="Wait for it, or name another folder: FABRICCTL_LAB=DIR.",
+                ) from error
+            if _is_at(descriptor, self.path / "lock"):
+                os.ftruncate(descriptor, 0)  # a holder that was killed left its name
+                return descriptor
+            os.close(descriptor)  # who held it has removed the lab: nobody else would see this lock
+
+    def _opened_lock(self) -> int:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if any(self.path.iterdir()) and not self.is_ours():
+                raise HostError(
+                    "the folder is not the lab's: other files lie in it",
+                    where=str(self.path),
+                    remedy="Name a new one: FABRICCTL_LAB=DIR.",
+                )
+            self.path.chmod(0o700)
+            return os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise HostError("the lab's folder cannot be made", where=str(self.path), found=str(error)) from error
+
+    def is_ours(self) -> bool:
+        """Returns whether a lab made the folder's files."""
+        return any((self.path / name).exists() for name in _MARKS)
+
+    def is_changing(self) -> bool:
+        """Returns whether somebody is bringing the lab up, taking it down or restoring it."""
+        holder = processes.read_record(self.path / "lock")
+        return holder is not None and processes.is_running(holder)
+
+    def remains(self) -> tuple[str, ...]:
+        """Returns the names of what lies here of a lab, alive or dead; () when there is none."""
+        return tuple(sorted(path.name for path in self._files())) if self.is_ours() else ()
+
+    def _files(self) -> list[Path]:
+        """Returns what there is to remove; what says that there is a lab comes last."""
+        found = [path for name in (*_FOLDERS, *_FILES) for path in self.path.glob(name)]
+        return [*found, *self.path.glob("lab.json")]
 
     def record(self) -> Record | None:
         """Returns what was started here, None when nothing was or it cannot be read."""
@@ -148,9 +193,9 @@ class LabFolder:
         """Returns how to log in, by device; empty while the lab is not up."""
         try:
             rows = json.loads((self.path / "running.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return {name: serial.from_json(Login, row) for name, row in rows.items()}
+        except (OSError, ValueError, AttributeError):  # of another version: nobody can log in by it
             return {}
-        return {name: serial.from_json(Login, row) for name, row in rows.items()}
 
     def write_logins(self, logins: Mapping[str, Login]) -> None:
         """Says that the lab is up, and how to log in."""
@@ -158,8 +203,7 @@ class LabFolder:
 
     def write_private(self, name: str, text: str, *, mode: int = 0o600) -> Path:
         """Writes a file that only the owner may read; a reader sees the old content or this, whole."""
-        part, path = self.path / f".{name}.part", self.path / name
-        part.unlink(missing_ok=True)
+        part, path = self.path / f".{name}.{secrets.token_hex(6)}.part", self.path / name
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
@@ -172,29 +216,49 @@ class LabFolder:
         ended = False
         if found := processes.read_record(self.path / "process.json"):
             ended = processes.end(found)
-        if record := self.record():  # it may have been started and not noted
-            for one in processes.with_token(f"fabric-{record.token}"):
+        if token := self._token():  # it may have been started and not noted
+            for one in processes.with_token(f"fabric-{token}"):
                 ended = processes.end(one) or ended
         (self.path / "process.json").unlink(missing_ok=True)
         (self.path / "control").unlink(missing_ok=True)
         return ended
 
+    def _token(self) -> str:
+        """Returns the token of the lab's process, also where another version wrote the record; "" for none."""
+        try:
+            token = json.loads((self.path / "lab.json").read_text(encoding="utf-8"))["token"]
+        except (OSError, ValueError, TypeError, LookupError):
+            return ""
+        return token if isinstance(token, str) and _TOKEN.fullmatch(token) else ""
+
     def clear(self) -> tuple[str, ...]:
-        """Ends every process and removes every file of the lab, whoever left them; returns what ran or lay here."""
+        """Ends every process and removes every file of the lab, whoever left them; returns what ran or lay here.
+
+        These are the devices; where none can be told, the files.
+        """
         record = self.record()
-        ended = self.end_process()
+        self.end_process()
         names = set(sweep(self.machines))
-        if record is not None or ended:
-            names |= {switch.name for switch in record.spec.switches} if record else set()
-        for folder in (self.wire, self.fronts, self.machines):
-            shutil.rmtree(folder, ignore_errors=True)
-        for name in (*_OURS, *(path.name for path in self.path.glob("*.password"))):
-            (self.path / name).unlink(missing_ok=True)
-            (self.path / f".{name}.part").unlink(missing_ok=True)
-        return tuple(sorted(names))
+        names |= {switch.name for switch in record.spec.switches} if record else set()
+        files = self._files()
+        for path in files:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        folders = {*_FOLDERS}  # empty ones tell nothing
+        return tuple(sorted(names or {path.name for path in files} - folders))
 
     def remove(self) -> None:
-        """Removes the empty folder; what somebody else put there stays."""
+        """Removes the empty folder, by who holds its lock; what somebody else put there stays."""
         (self.path / "lock").unlink(missing_ok=True)
         with suppress(OSError):
             self.path.rmdir()
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Returns whether the open file is what stands at the path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -162,6 +162,7 @@ def bring_up(path: Path, spec: LabSpec, tools: Tools, *, is_fresh: bool = False)
             return _finished(folder, spec, tools, machines)
         except BaseException:
             folder.clear()
+            folder.remove()
             raise
 
 
@@ -183,11 +184,11 @@ def open_site(path: Path, tools: Tools) -> Site:
 def take_down(path: Path) -> tuple[str, ...]:
     """Ends and removes whatever a lab has in the folder, alive or dead, and returns the names of its devices."""
     folder = LabFolder(path)
-    if not path.is_dir():
+    if not folder.is_ours():
         return ()
     with folder.locked():
         names = folder.clear()
-    folder.remove()
+        folder.remove()  # within the lock: who waits for it sees that it is gone
     return names
 
 
