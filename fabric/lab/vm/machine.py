@@ -145,9 +145,11 @@ class Machine:
         return record is not None and processes.is_running(record)
 
     def memory_bytes(self) -> int:
-        """Returns what the process holds in memory now (VmRSS of proc(5))."""
+        """Returns what the process holds in memory now (VmRSS of proc(5)), 0 when it has ended."""
         record = processes.read_record(self.folder / "process.json")
-        status = Path(f"/proc/{record.pid}/status").read_text(encoding="utf-8") if record else ""
+        status = ""
+        with suppress(OSError):  # it may end now
+            status = Path(f"/proc/{record.pid}/status").read_text(encoding="utf-8") if record else ""
         return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")), 0)
 
     def power_off(self, *, limit_s: float = 60.0) -> None:

@@ -23,7 +23,7 @@ from fabric.lab.site import (
     open_site,
     take_down,
 )
-from fabric.lab.vm import Image, build_image, cache_folder, pick_accelerator
+from fabric.lab.vm import Image, Machine, build_image, cache_folder, open_machine, pick_accelerator
 from fabric.nos import catalog
 from fabric.registry import nearest
 from fabric.resources import data_path
@@ -53,6 +53,7 @@ TOPOLOGIES: Final[Mapping[str, str]] = {
 }
 """Short name → folder under `inventory`."""
 
+_STATUS_S: Final = 10.0
 _COMMAND: Final = (sys.executable, "-P", "-m", "fabric.workflow.lab.process")
 
 
@@ -79,8 +80,11 @@ class LabStatus:
     """A lab as it is.
 
     Attributes:
-        state: "running"; "dead" when something was killed or it is not up yet; "none".
-        plane: what the lab's process tells: ports with a guest, lost frames, what it cannot emulate.
+        state: "running"; "changing" while somebody brings it up or takes it down; "dead" when something was killed or
+            does not answer; "unreadable" when it is there, but not as this version writes it; "none".
+        plane: what the lab's process tells: ports with a guest, lost frames, what it cannot emulate; empty when it
+            does not answer.
+        left: where the state is "unreadable", the files.
     """
 
     folder: str
@@ -90,6 +94,7 @@ class LabStatus:
     rate_bps: int = 0
     devices: tuple[DeviceStatus, ...] = ()
     plane: Mapping[str, Any] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
 
 
 def topology(name: str) -> Path:
@@ -157,10 +162,26 @@ def opened_lab(environment: Environment, folder: Path | None = None) -> Site:
         HostError: none does.
     """
     path = folder or lab_path(os.environ)
-    record = LabFolder(path).record()
+    place = LabFolder(path)
+    record = place.record()
     if record is None:
-        raise HostError("no lab runs here", where=str(path), remedy="Run: fabricctl lab up")
+        raise _not_there(place)
+    if place.is_changing() and not place.logins():
+        raise HostError(
+            "the lab is not up yet, or on its way down", where=str(path), remedy="See: fabricctl lab status"
+        )
     return open_site(path, _tools_of(record, environment))
+
+
+def _not_there(place: LabFolder) -> HostError:
+    if left := place.remains():
+        return HostError(
+            "what lies here of a lab cannot be read: another version made it, or it was killed",
+            where=str(place.path),
+            found=", ".join(left),
+            remedy="Clear it: fabricctl lab down",
+        )
+    return HostError("no lab runs here", where=str(place.path), remedy="Run: fabricctl lab up")
 
 
 def lab_status(environment: Environment, folder: Path | None = None) -> LabStatus:
@@ -169,25 +190,43 @@ def lab_status(environment: Environment, folder: Path | None = None) -> LabStatu
     place = LabFolder(path)
     record = place.record()
     if record is None:
-        return LabStatus(str(path), "none")
-    runs = place.is_running()
-    machines = open_site(path, _tools_of(record, environment)).machines if runs else {}
-    logins = {name: replace(login, password=None) for name, login in place.logins().items()}
-    devices = [DeviceStatus(one.name, one.front.nos, runs, logins.get(one.name)) for one in record.spec.switches]
+        left = place.remains()
+        return LabStatus(str(path), "unreadable" if left else "none", left=left)
+    runs, logins = place.is_running(), place.logins()
+    shown = {name: replace(login, password=None) for name, login in logins.items()}
+    image = _tools_of(record, environment).image
+    devices = [DeviceStatus(one.name, one.front.nos, runs, shown.get(one.name)) for one in record.spec.switches]
     for one in record.spec.machines:
-        machine = machines.get(one.name)
+        machine = _machine(place, one.name, image, environment)
         alive = machine is not None and machine.is_running()
         memory_mib = machine.memory_bytes() >> 20 if machine is not None and alive else 0
-        devices.append(DeviceStatus(one.name, one.role, alive, logins.get(one.name), memory_mib))
+        devices.append(DeviceStatus(one.name, one.role, alive, shown.get(one.name), memory_mib))
+    plane = _told(path) if runs else None
+    is_up = plane is not None and bool(logins) and all(one.running for one in devices)
     return LabStatus(
         str(path),
-        "running" if runs and logins and all(one.running for one in devices) else "dead",
+        "running" if is_up else "changing" if place.is_changing() else "dead",
         record.spec.name,
         record.spec.seed,
         record.spec.rate_bps,
         tuple(devices),
-        ask(path / "control", "status") if runs else {},
+        plane or {},
     )
+
+
+def _machine(place: LabFolder, name: str, image: Image, environment: Environment) -> Machine | None:
+    try:
+        return open_machine(place.machines, name, image, clock=environment.clock)
+    except HostError:  # not made yet, or removed
+        return None
+
+
+def _told(path: Path) -> Mapping[str, Any] | None:
+    try:
+        told: Mapping[str, Any] = ask(path / "control", "status", timeout_s=_STATUS_S)
+    except HostError:
+        return None
+    return told
 
 
 @contextmanager
@@ -200,8 +239,9 @@ def running_lab(spec: LabSpec, folder: Path, *, environment: Environment, is_fre
         environment: clock and observer.
         is_fresh: boot each machine, whatever warm state there is.
     """
+    site = lab_up(spec, environment, folder=folder, is_fresh=is_fresh)  # one that does not come up clears itself away
     try:
-        yield lab_up(spec, environment, folder=folder, is_fresh=is_fresh)
+        yield site
     finally:
         lab_down(folder)
 

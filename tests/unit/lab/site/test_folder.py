@@ -122,7 +122,7 @@ def test_folder_that_is_no_labs_is_left_alone(tmp_path: Path) -> None:
 def test_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One waits between opening the file and locking it, while the other ends the lab: nobody else sees that lock."""
     folder = LabFolder(tmp_path / "lab")
-    flock, removed = fcntl.flock, []
+    flock, removed = fcntl.flock, list[int]()
 
     def late(descriptor: int, how: int) -> None:
         if not removed:
