@@ -23,6 +23,7 @@ __all__ = ("Answer", "ControlServer", "Question", "ask")
 _LOG: Final = logging.getLogger(__name__)
 _LINE_BYTES: Final = 64 << 20
 _ACCEPT_S: Final = 0.2
+_ERROR: Final = ("what", "where", "expected", "found", "remedy")
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -58,7 +59,7 @@ class ControlServer:
 
     Args:
         path: of the socket; one that a dead process left is replaced.
-        answers: by verb. A `FabricError`, `LookupError`, `TypeError`, `ValueError` or `OSError` is told to the asker.
+        answers: by verb. A `FabricError` or an error of the arguments is told to the asker.
     """
 
     def __init__(self, path: Path, answers: Mapping[str, Answer]) -> None:
@@ -108,16 +109,18 @@ class ControlServer:
     def _answered(self, line: bytes, peer: socket.socket) -> Json:
         try:
             asked = json.loads(line)
-            verb = str(asked["verb"])
+            verb, arguments = str(asked["verb"]), asked.get("arguments", {})
+            if not isinstance(arguments, dict):
+                raise HostError("the arguments are no object", found=str(arguments))
             answer = self._answers.get(verb)
             if answer is None:
                 raise HostError("the lab knows no such verb", found=verb, expected=", ".join(sorted(self._answers)))
-            return {"answer": answer(Question(verb, asked.get("arguments", {}), peer))}
+            return {"answer": answer(Question(verb, arguments, peer))}
         except FabricError as error:
-            return {"error": {"what": error.what, "where": error.where, "found": error.found, "remedy": error.remedy}}
-        except (LookupError, ValueError, TypeError, OSError) as error:
+            return {"error": {name: getattr(error, name) for name in _ERROR}}
+        except (LookupError, ValueError, TypeError, ArithmeticError, OSError) as error:
             _LOG.info("a question failed: %s", error)
-            return {"error": {"what": str(error) or type(error).__name__, "where": "", "found": "", "remedy": ""}}
+            return {"error": {"what": f"the lab could not do that: {str(error) or type(error).__name__}"}}
 
 
 def ask(path: Path, verb: str, /, *, timeout_s: float | None = 30.0, **arguments: Json) -> Any:
@@ -146,9 +149,14 @@ def ask(path: Path, verb: str, /, *, timeout_s: float | None = 30.0, **arguments
             found=str(error),
             remedy="See: fabricctl lab status. Start one: fabricctl lab up.",
         ) from error
-    if not line:
-        raise HostError("the lab's process ended before it answered", where=str(path.parent))
-    reply = json.loads(line)
-    if "error" in reply:
-        raise HostError(**reply["error"])
-    return reply["answer"]
+    try:
+        reply = json.loads(line)
+        if "error" in reply:
+            raise HostError(**reply["error"])
+        return reply["answer"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise HostError(
+            "the lab's process ended before it answered",
+            where=str(path.parent),
+            remedy="See: fabricctl lab status, and process.log there.",
+        ) from error

@@ -43,8 +43,9 @@ class Questions:
         try:
             return future.result(timeout_s)
         except TimeoutError:
-            future.cancel()
-            raise
+            if not future.done() and future.cancel():
+                raise TimeoutError(f"the forwarding thread did not come to it within {timeout_s:g} s") from None
+            return future.result()  # it has begun, and no question takes long; or it failed by itself
 
     def wake(self) -> None:
         """Makes `end` readable."""

@@ -1,3 +1,4 @@
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,16 @@ def echo(question: Question) -> Json:
 
 
 def refuse(_: Question) -> Json:
-    raise HostError("no", where="leaf1", remedy="Ask again.")
+    raise HostError("no", where="leaf1", expected="leaf2", remedy="Ask again.")
+
+
+def endless(question: Question) -> Json:
+    question.wait_s(float("inf"))
+    return None
+
+
+def silent(_: Question) -> Json:
+    raise TimeoutError
 
 
 def broken(question: Question) -> Json:
@@ -38,7 +48,15 @@ def path(tmp_path: Path) -> Iterator[Path]:
     def has_left(_: Question) -> Json:
         return left.wait(10)
 
-    answers = {"echo": echo, "refuse": refuse, "broken": broken, "hold": hold, "left": has_left}
+    answers = {
+        "echo": echo,
+        "refuse": refuse,
+        "broken": broken,
+        "endless": endless,
+        "silent": silent,
+        "hold": hold,
+        "left": has_left,
+    }
     server = ControlServer(folder / "control", answers)
     server.start()
     yield folder / "control"
@@ -54,10 +72,16 @@ def test_answer_comes_back_and_only_the_owner_may_ask(path: Path) -> None:
 def test_refusal_is_told_with_its_remedy(path: Path) -> None:
     with pytest.raises(HostError, match="no") as caught:
         ask(path, "refuse")
-    assert (caught.value.where, caught.value.remedy) == ("leaf1", "Ask again.")
+    assert (caught.value.where, caught.value.expected, caught.value.remedy) == ("leaf1", "leaf2", "Ask again.")
 
 
-@pytest.mark.parametrize("verb", ["broken", "unknown"])
+def test_unknown_verb_is_told_with_those_there_are(path: Path) -> None:
+    with pytest.raises(HostError, match="no such verb") as caught:
+        ask(path, "unknown")
+    assert "echo" in caught.value.expected
+
+
+@pytest.mark.parametrize("verb", ["broken", "unknown", "endless", "silent"])
 def test_wrong_question_does_not_end_the_server(path: Path, verb: str) -> None:
     with pytest.raises(HostError):
         ask(path, verb)
@@ -65,8 +89,6 @@ def test_wrong_question_does_not_end_the_server(path: Path, verb: str) -> None:
 
 
 def test_question_that_takes_long_holds_nobody_up_and_ends_with_its_asker(path: Path) -> None:
-    import os
-
     folder = os.open(path.parent, os.O_PATH)
     with socket.socket(socket.AF_UNIX) as peer:
         peer.connect(f"/proc/self/fd/{folder}/control")
@@ -80,3 +102,32 @@ def test_nobody_there_says_how_to_start_one(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="does not answer") as caught:
         ask(tmp_path / "control", "status")
     assert "fabricctl lab up" in caught.value.remedy
+
+
+@pytest.mark.parametrize("arguments", ["1", "[1]", '"x"'])
+def test_arguments_that_are_no_object_are_refused(path: Path, arguments: str) -> None:
+    folder = os.open(path.parent, os.O_PATH)
+    with socket.socket(socket.AF_UNIX) as peer, peer.makefile("rb") as stream:
+        peer.connect(f"/proc/self/fd/{folder}/control")
+        peer.sendall(f'{{"verb": "broken", "arguments": {arguments}}}\n'.encode())
+        assert b"error" in stream.readline()
+    os.close(folder)
+
+
+@pytest.mark.parametrize("answer", [b"", b'{"ans', b"[1]\n"])
+def test_process_that_ends_while_it_answers_is_told(tmp_path: Path, answer: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "control"))
+        listener.listen()
+
+        def die() -> None:
+            peer, _ = listener.accept()
+            with peer:
+                peer.recv(4096)
+                peer.sendall(answer)
+
+        thread = threading.Thread(target=die)
+        thread.start()
+        with pytest.raises(HostError, match="ended before it answered"):
+            ask(tmp_path / "control", "status")
+        thread.join()
