@@ -13,6 +13,7 @@ from fabric.errors import FabricError
 from fabric.lab.wire.actions import Action
 from fabric.lab.wire.core import SwitchCore
 from fabric.lab.wire.faults import FaultRule, WireFault
+from fabric.lab.wire.guest import Endpoint
 from fabric.lab.wire.roce import PacketKind
 from fabric.qos import PRIORITY_COUNT
 from fabric.serial import Json, SerialError, from_json
@@ -95,10 +96,16 @@ class ActiveFault:
 
 
 class CableFaults:
-    """The faults in force at the cables of some switches."""
+    """The faults in force at the cables of some switches.
 
-    def __init__(self, cores: Mapping[str, SwitchCore]) -> None:
+    Args:
+        cores: by name.
+        cables: between them: a cut one is cut for both.
+    """
+
+    def __init__(self, cores: Mapping[str, SwitchCore], cables: Sequence[tuple[Endpoint, Endpoint]] = ()) -> None:
         self._cores = cores
+        self._far = {one: other for ends in cables for one, other in (ends, ends[::-1])}
         self._faults: dict[int, tuple[CableFault, int]] = {}  # with the number of its rule at the core, 0 for none
         self._numbers = itertools.count(1)
 
@@ -120,7 +127,7 @@ class CableFaults:
         if rule is not None:
             at = core.faults.add(rule)
         elif fault.kind is CableFaultKind.DOWN:
-            core.faults.set_down(fault.port, down=True)
+            self._set_down(fault, down=True)
         else:
             until_ns = now_ns + fault.duration_ms * _MS
             actions = core.storm(fault.port, fault.priority, until_ns=until_ns, now_ns=now_ns)
@@ -141,7 +148,7 @@ class CableFaults:
         if at:
             core.faults.remove(at)
         elif fault.kind is CableFaultKind.DOWN:
-            core.faults.set_down(fault.port, down=self._is_cut(fault.switch, fault.port))
+            self._set_down(fault, down=self._is_cut(fault))
         else:
             return fault, core.storm(fault.port, fault.priority, until_ns=now_ns, now_ns=now_ns)
         return fault, ()
@@ -154,9 +161,17 @@ class CableFaults:
             for number, (fault, at) in self._faults.items()
         )
 
-    def _is_cut(self, switch: str, port: str) -> bool:
-        downs = ((one.switch, one.port) for one, _ in self._faults.values() if one.kind is CableFaultKind.DOWN)
-        return (switch, port) in downs
+    def _ends(self, fault: CableFault) -> tuple[Endpoint, ...]:
+        near = (fault.switch, fault.port)
+        return (near, self._far[near]) if near in self._far else (near,)
+
+    def _set_down(self, fault: CableFault, *, down: bool) -> None:
+        for switch, port in self._ends(fault):
+            self._cores[switch].faults.set_down(port, down=down)
+
+    def _is_cut(self, fault: CableFault) -> bool:
+        cut = {(one.switch, one.port) for one, _ in self._faults.values() if one.kind is CableFaultKind.DOWN}
+        return not cut.isdisjoint(self._ends(fault))
 
 
 def cable_fault_from_json(data: Json) -> CableFault:

@@ -115,10 +115,13 @@ class SwitchCore:
         return self._taken()
 
     def peer_pauses(self, port: str, priority: int, *, paused: bool, now_ns: int) -> list[Action]:
-        """Takes a pause or resume of the peer, as if one PFC frame had come; it does not expire."""
+        """Takes a pause or resume of the peer, as if one PFC frame had come; it does not expire.
+
+        It is obeyed, but not counted, where the port is shut or its cable cut: so that the two ends agree afterwards.
+        """
         self._run_until(now_ns)
         state = self._states[self._index[port]]
-        state.pfc_rx[priority] += state.enabled
+        state.pfc_rx[priority] += self._is_up(state)
         state.paused_until_ns[priority] = FOREVER_NS if paused else 0
         self._rehold(state, now_ns)
         return self._taken()
@@ -395,9 +398,8 @@ class SwitchCore:
                 self._tell_peer(state, priority, paused=change, now_ns=now_ns)
 
     def _tell_peer(self, state: PortState, priority: int, *, paused: bool, now_ns: int) -> None:
-        state.pfc_tx[priority] += (
-            state.enabled
-        )  # resumes too: they are PFC frames (that every ASIC counts them is unconfirmed)
+        # Resumes too: they are PFC frames (that every ASIC counts them is unconfirmed).
+        state.pfc_tx[priority] += self._is_up(state)
         if not self._pfc_frames:
             self._actions.append(PausePeer(state.plan.name, priority, paused, now_ns))
             return
@@ -408,6 +410,9 @@ class SwitchCore:
             state.refresh_ns[priority] = refresh
             self._at(refresh, _Timer.REFRESH, state.index, priority)
         self._transmit(state, now_ns)
+
+    def _is_up(self, state: PortState) -> bool:
+        return state.enabled and not self.faults.is_down(state.plan.name)
 
     def _holds_peer(self, state: PortState, priority: int) -> bool:
         return any(

@@ -113,7 +113,7 @@ class Wiring:
         self._now_ns = clock.now_ns()
         self._tap = tap
         self._captures = Captures()
-        self._faults = CableFaults(cores)
+        self._faults = CableFaults(cores, cables)
         self._agenda: list[tuple[int, int, int, _Due]] = []
         self._serial = 0
         self._touched: set[GuestPort] = set()

@@ -11,6 +11,7 @@ import pytest
 
 from fabric.errors import FabricError
 from fabric.lab.wire import ActiveFault, CableFault, CableFaultKind, PacketKind, Wiring, cable_fault_from_json
+from fabric.lab.wire.cablefault import CableFaults
 from fabric.lab.wire.capture import Captures
 from fabric.lab.wire.pcap import read_pcap
 from fabric.lab.wire.roce import read_bth
@@ -269,3 +270,40 @@ def test_nothing_is_stuck_after_faults_and_pauses_together() -> None:
         for number in numbers:
             wiring.remove_fault(number)
         all_pass(wiring)
+
+
+def test_no_pause_is_counted_that_a_cut_cable_cannot_carry() -> None:
+    core = switch()
+    core.faults.set_down("p1", down=True)
+    core.peer_pauses("p1", LOSSLESS, paused=True, now_ns=0)
+    assert core.counters("p1").pfc_rx_total == 0
+    core.faults.set_down("p1", down=False)
+    core.peer_pauses("p1", LOSSLESS, paused=True, now_ns=0)
+    assert core.counters("p1").pfc_rx_total == 1
+
+
+def test_no_pause_is_counted_as_sent_into_a_cut_cable() -> None:
+    core = switch(shared_bytes=20_000)
+    core.faults.set_down("p0", down=True)
+    core.peer_pauses("p1", LOSSLESS, paused=True, now_ns=0)
+    core.faults.set_down("p0", down=False)
+    for frame in frames(9):
+        core.receive("p0", frame + bytes(1400), 0)
+    sent = core.counters("p0").pfc_tx_total
+    assert sent == 1
+    core.faults.set_down("p0", down=True)
+    core.peer_pauses("p1", LOSSLESS, paused=False, now_ns=10_000_000)
+    core.advance(100_000_000)
+    assert core.counters("p0").pfc_tx_total == sent
+
+
+def test_cable_between_switches_is_cut_for_both_of_them() -> None:
+    cores = {"leaf1": switch(), "leaf2": switch()}
+    faults = CableFaults(cores, [(("leaf1", "p0"), ("leaf2", "p1"))])
+    near, _ = faults.add(fault("down"), 0)
+    far, _ = faults.add(CableFault(CableFaultKind.DOWN, "leaf2", "p1"), 0)
+    assert [core.faults.is_down(port) for core, port in zip(cores.values(), ("p0", "p1"), strict=True)] == [True, True]
+    faults.remove(near, 0)
+    assert cores["leaf1"].faults.is_down("p0")
+    faults.remove(far, 0)
+    assert [core.faults.idle for core in cores.values()] == [True, True]
