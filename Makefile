@@ -10,7 +10,7 @@ JOBS ?= 2
 CHECKED := fabric tests benchmarks playbooks/action_plugins
 UNIT := tests/unit tests/property
 
-.PHONY: help venv demo test vm programs unit lint cov docs-check bars soak wheel clean
+.PHONY: help venv demo test image vm programs unit lint cov docs-check bars soak wheel clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -33,9 +33,12 @@ test: programs .venv/.stamp-dev lint docs-check ## lint, types, layers, then eve
 	$(BIN)/coverage json -q -o build/coverage.json
 	$(BIN)/python tests/coverage_gate.py build/coverage.json
 
-vm: .venv/.stamp-dev ## build the lab's image if it is not in the cache, then test on virtual machines
+image: .venv/.stamp-dev ## build the lab's image if it is not in the cache
 	@.ci/need qemu-system-x86_64=qemu-system-x86 qemu-img=qemu-utils mmdebstrap=mmdebstrap cpio=cpio depmod=kmod mke2fs=e2fsprogs
-	$(BIN)/pytest -m vm tests/vm --junit-xml=build/junit-vm.xml
+	$(BIN)/python -m tests.vm.image
+
+vm: image ## test on virtual machines: bare hosts and targets provisioned for real, about half an hour
+	$(BIN)/pytest -m vm tests/vm --durations=15 --junit-xml=build/junit-vm.xml
 
 programs:
 	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git
