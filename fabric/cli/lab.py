@@ -12,10 +12,11 @@ import typer
 from fabric.cli import options as o
 from fabric.cli.console import Printer
 from fabric.cli.failures import reported
+from fabric.cli.labfaults import fault_app
+from fabric.cli.labplaces import Place, environment_of, finite, site_of, split
+from fabric.errors import EnvironmentMissingError, FabricError, HostError
 
 if TYPE_CHECKING:
-    from fabric.lab.site import Site
-    from fabric.workflow import Environment
     from fabric.workflow.lab import LabStatus
 
 __all__ = ("app",)
@@ -26,20 +27,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Emulate a fabric here: virtual machines, switches and cables of an inventory.",
 )
-fault_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Break cables of the running lab.")
 app.add_typer(fault_app, name="fault")
 
-Place = Annotated[str, typer.Argument(metavar="SWITCH:PORT", help="A port of an emulated switch, leaf1:Ethernet0.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A device of the lab.")]
-Packet = Annotated[
-    str,
-    typer.Option(
-        "--packet",
-        help="Which frames count: any, roce, data, cm, send, write, read-request, read-response, ack, cnp.",
-    ),
-]
-Nth = Annotated[int, typer.Option("--nth", min=1, help="Strike the n-th such frame that arrives.")]
-Every = Annotated[bool, typer.Option("--every", help="And each n-th after it.")]
 
 
 @app.command()
@@ -50,8 +40,9 @@ def up(
     ] = None,
     *,
     topology: Annotated[
-        str, typer.Option("--topology", "-t", help="A shipped inventory: lab, incast, two-leaves, direct.")
-    ] = "lab",
+        str | None,
+        typer.Option("--topology", "-t", help="A shipped inventory: lab (the default), incast, two-leaves, direct."),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Boot every machine; use and keep no warm state.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="MAC addresses and all draws come from it.")] = 1,
     rate_mbit: Annotated[
@@ -75,8 +66,10 @@ def up(
 
     start_s = time.monotonic()
     printer = Printer(as_json=as_json, quiet=quiet)
-    environment = _environment(printer)
-    sources = tuple(inventory or ()) or (shipped(topology),)
+    environment = environment_of(printer)
+    if inventory and topology:
+        raise FabricError("--topology is the short name of an inventory, and -i gives another", found=topology)
+    sources = tuple(inventory or ()) or (shipped(topology or "lab"),)
     extra = o.extra_variables(extra_vars)
     spec = design_lab(sources, environment, extra_vars=extra, seed=seed, rate_bps=rate_mbit * 1_000_000)
     lab_up(spec, environment, is_fresh=fresh)
@@ -93,24 +86,33 @@ def up(
 def status(*, as_json: o.Json = False) -> None:
     """Say what runs, where, and what does not.
 
-    Exit 1 when there is a lab and a part of it is dead.
+    Exit 1 when there is a lab and a part of it is dead, or another version made it.
+
+    \b
+    fabricctl lab status
+    fabricctl lab status --json
     """
     from fabric.cli.exits import Exit
     from fabric.workflow.lab import lab_status
 
     printer = Printer(as_json=as_json)
-    found = lab_status(_environment(printer))
+    found = lab_status(environment_of(printer))
     printer.document(found)
     _show(printer, found)
-    if found.state == "dead":
-        printer.line("a part of the lab is dead; clear it with: fabricctl lab down", style="bold red")
+    if found.state in {"dead", "unreadable"}:
+        printer.line("clear it with: fabricctl lab down", style="bold red")
         raise typer.Exit(Exit.FINDINGS)
 
 
 @app.command()
 @reported
 def down(*, as_json: o.Json = False) -> None:
-    """Stop the lab and remove all of it, also what a crash left."""
+    """Stop the lab and remove all of it, also what a crash left.
+
+    \b
+    fabricctl lab down
+    FABRICCTL_LAB=/tmp/second fabricctl lab down
+    """
     from fabric.workflow.lab import lab_down
 
     printer = Printer(as_json=as_json)
@@ -150,7 +152,12 @@ def console(
     log: Annotated[bool, typer.Option("--log", help="Print what it has printed so far, and end.")] = False,
     as_json: o.Json = False,
 ) -> None:
-    """Open the serial console of a machine; Ctrl-] leaves it."""
+    """Open the serial console of a machine; Ctrl-] leaves it.
+
+    \b
+    fabricctl lab console host1
+    fabricctl lab console host1 --log
+    """
     from fabric.workflow.lab import console_log, run_console
 
     printer = Printer(as_json=as_json)
@@ -179,9 +186,10 @@ def pcap(
     fabricctl lab pcap leaf1:Ethernet0 -o port.pcap --seconds 5
     """
     printer = Printer(as_json=as_json)
-    switch, port = _split(place)
-    site = _site(printer)
-    output.touch()  # as the user who asks: the lab's process may not be the one to say that it cannot
+    switch, port = split(place)
+    finite(seconds or 0)
+    site = site_of(printer)
+    is_new = _touched(output)
     printer.line(f"capturing {place} into {output}" + ("" if seconds else "; Ctrl-C ends it"))
     try:
         frames = site.ask(
@@ -191,6 +199,10 @@ def pcap(
         if as_json:
             printer.document({"path": str(output), "frames": None})
         return
+    except HostError:
+        if is_new and output.stat().st_size == 0:
+            output.unlink()
+        raise
     printer.document({"path": str(output), "frames": frames})
     printer.line(f"{frames} frames")
 
@@ -202,9 +214,14 @@ def counters(
     *,
     as_json: o.Json = False,
 ) -> None:
-    """Show the true counters of the data planes, and received frames by DSCP."""
+    """Show the true counters of the data planes, and received frames by DSCP.
+
+    \b
+    fabricctl lab counters
+    fabricctl lab counters leaf1
+    """
     printer = Printer(as_json=as_json)
-    found = _site(printer).ask("counters", switches=list(switches or ()))
+    found = site_of(printer).ask("counters", switches=list(switches or ()))
     printer.document(found)
     for switch, ports in found.items():
         for port, row in ports.items():
@@ -236,145 +253,27 @@ def _by_index(values: object) -> str:
     return ", ".join(f"{index}: {value}" for index, value in enumerate(values) if value) or "-"
 
 
-# Faults.
+def _touched(path: Path) -> bool:
+    """Returns whether the file is new; as the user who asks, not as the lab's process, that cannot tell them so well.
 
-
-def _fault(place: str, kind: str, *, as_json: bool, **more: Any) -> None:
-    printer = Printer(as_json=as_json)
-    switch, port = _split(place)
-    number = _site(printer).ask("fault-add", kind=kind, switch=switch, port=port, **more)
-    printer.document({"number": number})
-    printer.line(f"fault {number}: {kind} at {place}; end it with: fabricctl lab fault clear {number}")
-
-
-@fault_app.command()
-@reported
-def drop(place: Place, *, packet: Packet = "any", nth: Nth = 1, every: Every = False, as_json: o.Json = False) -> None:
-    """Lose frames that arrive at a switch port.
-
-    \b
-    fabricctl lab fault drop leaf1:Ethernet0 --packet read-response --nth 100 --every
+    Raises:
+        EnvironmentMissingError: it cannot be written.
     """
-    _fault(place, "drop", as_json=as_json, packet=packet, nth=nth, every=every)
-
-
-@fault_app.command()
-@reported
-def delay(
-    place: Place,
-    *,
-    ms: Annotated[int, typer.Option("--ms", min=1, help="How long, milliseconds.")],
-    packet: Packet = "any",
-    nth: Nth = 1,
-    every: Every = False,
-    as_json: o.Json = False,
-) -> None:
-    """Hold frames back that arrive at a switch port."""
-    _fault(place, "delay", as_json=as_json, packet=packet, nth=nth, every=every, delay_ms=ms)
-
-
-@fault_app.command()
-@reported
-def reorder(
-    place: Place, *, packet: Packet = "any", nth: Nth = 1, every: Every = False, as_json: o.Json = False
-) -> None:
-    """Let the next frame overtake."""
-    _fault(place, "reorder", as_json=as_json, packet=packet, nth=nth, every=every)
-
-
-@fault_app.command()
-@reported
-def duplicate(
-    place: Place, *, packet: Packet = "any", nth: Nth = 1, every: Every = False, as_json: o.Json = False
-) -> None:
-    """Let frames arrive twice."""
-    _fault(place, "duplicate", as_json=as_json, packet=packet, nth=nth, every=every)
-
-
-@fault_app.command()
-@reported
-def corrupt(
-    place: Place, *, packet: Packet = "data", nth: Nth = 1, every: Every = False, as_json: o.Json = False
-) -> None:
-    """Change the payload so that every checksum on the way is still right."""
-    _fault(place, "corrupt", as_json=as_json, packet=packet, nth=nth, every=every)
-
-
-@fault_app.command(name="down")
-@reported
-def cut(place: Place, *, as_json: o.Json = False) -> None:
-    """Cut a cable, both directions."""
-    _fault(place, "down", as_json=as_json)
-
-
-@fault_app.command()
-@reported
-def storm(
-    place: Place,
-    *,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="How long.")],
-    priority: Annotated[int, typer.Option("--priority", min=0, max=7, help="Which priority is paused.")] = 3,
-    as_json: o.Json = False,
-) -> None:
-    """Let the far end of a cable pause one priority."""
-    _fault(place, "storm", as_json=as_json, priority=priority, duration_ms=round(seconds * 1000))
-
-
-@fault_app.command(name="list")
-@reported
-def list_faults(*, as_json: o.Json = False) -> None:
-    """List the faults, and how many frames each struck."""
-    printer = Printer(as_json=as_json)
-    found = _site(printer).ask("fault-list")
-    printer.document(found)
-    for one in found:
-        fault = one["fault"]
-        printer.line(f"{one['number']}: {fault['kind']} at {fault['switch']}:{fault['port']}, struck {one['struck']}")
-    if not found:
-        printer.line("no faults")
-
-
-@fault_app.command()
-@reported
-def clear(
-    number: Annotated[int | None, typer.Argument(metavar="[NUMBER]", help="Default: all.")] = None,
-    *,
-    as_json: o.Json = False,
-) -> None:
-    """Mend one cable, or all."""
-    printer = Printer(as_json=as_json)
-    site = _site(printer)
-    if number is None:
-        count = site.ask("fault-clear")
-    else:
-        site.ask("fault-remove", number=number)
-        count = 1
-    printer.document({"cleared": count})
-    printer.line(f"cleared {count}")
-
-
-def _split(place: str) -> tuple[str, str]:
-    switch, colon, port = place.partition(":")
-    if not (switch and colon and port):
-        raise typer.BadParameter(f"{place!r} is no SWITCH:PORT, such as leaf1:Ethernet0")
-    return switch, port
-
-
-def _environment(printer: Printer) -> "Environment":
-    from fabric.workflow import Environment
-
-    return Environment(observer=printer.progress)
-
-
-def _site(printer: Printer) -> "Site":
-    from fabric.workflow.lab import opened_lab
-
-    return opened_lab(_environment(printer))
+    try:
+        is_new = not path.exists()
+        with path.open("ab"):
+            return is_new
+    except OSError as error:
+        raise EnvironmentMissingError(f"{path} cannot be written", found=str(error.strerror)) from error
 
 
 def _show(printer: Printer, status: "LabStatus") -> None:
     if status.state == "none":
         printer.line(f"no lab in {status.folder}")
+        return
+    if status.state == "unreadable":
+        printer.line(f"in {status.folder} lies what cannot be read: another version made it, or it was killed")
+        printer.line(f"  {', '.join(status.left)}")
         return
     rate = status.rate_bps // 1_000_000
     printer.line(f"lab {status.name}: {status.state}, seed {status.seed}, {rate} Mbit/s links, in {status.folder}")

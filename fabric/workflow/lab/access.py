@@ -56,7 +56,7 @@ def run_ssh(name: str, command: Sequence[str], *, captured: bool, folder: Path |
     if login.password is not None:
         # ssh takes a password from a program alone; this one reads it where only the owner can.
         secret = place.write_private(f"{name}.password", login.password + "\n")
-        asker = place.write_private("askpass", f"#!/bin/sh\nexec cat {shlex.quote(str(secret))}\n", mode=0o700)
+        asker = place.write_private(f"{name}.askpass", f"#!/bin/sh\nexec cat {shlex.quote(str(secret))}\n", mode=0o700)
         environment |= {"SSH_ASKPASS": str(asker), "SSH_ASKPASS_REQUIRE": "force"}
     done = subprocess.run(ssh_words(login, command), env=environment, capture_output=captured, text=True, check=False)
     return Done(done.returncode, done.stdout or "", done.stderr or "")
@@ -69,12 +69,12 @@ def ssh_words(login: Login, command: Sequence[str]) -> tuple[str, ...]:
     if login.private_key is None:
         words += ["-o", "PubkeyAuthentication=no", "-o", "NumberOfPasswordPrompts=1"]
     else:
-        words += ["-i", login.private_key, "-o", "IdentitiesOnly=yes"]
+        words += ["-o", f"IdentityFile={_quoted(login.private_key)}", "-o", "IdentitiesOnly=yes"]
     return (*words, f"{login.user}@{login.host}", *(["--", *command] if command else []))
 
 
 def _quoted(path: str) -> str:
-    return '"' + path + '"'  # ssh_config(5): a file list is split at spaces
+    return '"' + path.replace("%", "%%") + '"'  # ssh_config(5): a file list is split at spaces, and % is a token
 
 
 def console_log(name: str, folder: Path | None = None) -> str:
@@ -83,8 +83,10 @@ def console_log(name: str, folder: Path | None = None) -> str:
     Raises:
         HostError: the lab has no such machine.
     """
-    path = _machine(name, folder) / "console.log"
-    return path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return (_machine(name, folder) / "console.log").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:  # it has not started yet
+        return ""
 
 
 def run_console(name: str, folder: Path | None = None) -> None:
@@ -152,8 +154,13 @@ def _login(place: LabFolder, name: str) -> Login:
 
 def _machine(name: str, folder: Path | None) -> Path:
     place = LabFolder(folder or lab_path(os.environ))
-    path = place.machines / name
-    if not (path / "machine.json").exists():
-        there = sorted(one.name for one in place.machines.iterdir()) if place.machines.is_dir() else []
-        raise HostError("the lab has no such machine", found=name, expected=", ".join(there))
-    return path
+    there = sorted(one.parent.name for one in place.machines.glob("*/machine.json"))
+    if name not in there:
+        raise HostError(
+            "the lab has no such machine",
+            where=str(place.path),
+            found=name,
+            expected=", ".join(there),
+            remedy="" if there else "Run: fabricctl lab up",
+        )
+    return place.machines / name
