@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
 from fabric.errors import FabricError, HostError, RollbackFailedError
-from fabric.host.actions import Action, command
-from fabric.host.batch import perform_together
+from fabric.host.actions import Action, PutFile, command
+from fabric.host.batch import Question, ask, perform_together
 from fabric.host.change import HostIntent, Part, PartChange
-from fabric.host.executor import Executor, perform
+from fabric.host.executor import Executor, half_path, perform
 from fabric.host.parts.connect import design_connect
 from fabric.host.parts.nic import design_nic
 from fabric.host.parts.target import design_target
 
-__all__ = ("apply_part", "design_part", "revert_part")
+__all__ = ("apply_part", "design_part", "is_taken_back", "revert_part")
 
 _LOOKS: Final = 10  # a second apart: udev sets the multipath policy after the connect has returned
 _SHOWN_LINES: Final = 6
@@ -62,13 +62,44 @@ def apply_part(change: PartChange, executor: Executor, *, redesign: Callable[[],
         ) from error
 
 
-def revert_part(change: PartChange, executor: Executor) -> None:
+def revert_part(change: PartChange, executor: Executor, *, redesign: Callable[[], PartChange] | None = None) -> bool:
     """Brings what was read before back, whatever of the change was performed; more than once is no failure.
+
+    Args:
+        change: what is taken back.
+        executor: the host.
+        redesign: designs the change anew; where it comes out as `change`, nothing is performed.
+
+    Returns:
+        Whether the host is another now; True where that cannot be told.
 
     Raises:
         RollbackFailedError: a command failed; the rest was performed, and the remedy has those that are left.
     """
+    before = _designed(redesign)
+    if before == change and not _has_half_files(change, executor):
+        return False
     _take_back(change, executor, because="")
+    return before is None or _designed(redesign) != before
+
+
+def is_taken_back(change: PartChange, executor: Executor, redesign: Callable[[], PartChange]) -> bool:
+    """Returns whether the host is as it was before the change, so that the way back has nothing to do."""
+    return _designed(redesign) == change and not _has_half_files(change, executor)
+
+
+def _designed(redesign: Callable[[], PartChange] | None) -> PartChange | None:
+    try:
+        return redesign() if redesign else None
+    except FabricError:
+        return None  # what cannot be designed for can still be brought back
+
+
+def _has_half_files(change: PartChange, executor: Executor) -> bool:
+    """Whether a process that was killed left half a file, which no design sees."""
+    halves = [half_path(one.path) for one in change.forward if isinstance(one, PutFile)]
+    questions: list[Question] = [("test", "-e", path) for path in halves]
+    return any(one.ok for one in ask(executor, questions))
 
 
 def _settle(change: PartChange, executor: Executor, redesign: Callable[[], PartChange]) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from fabric.errors import FabricError, HostError, RollbackFailedError
-from fabric.host.apply import apply_part, design_part, revert_part
+from fabric.host.actions import PutFile
+from fabric.host.apply import apply_part, design_part, is_taken_back, revert_part
 from fabric.host.change import HostIntent, Part, PartChange
 from fabric.host.executor import Executor, SshExecutor
+from fabric.host.nvme.identity import HOSTID_PATH
 from fabric.host.report import HostReport, read_host
 from fabric.qos import Unknown
 from fabric.registry import nearest
@@ -20,6 +22,7 @@ from fabric.serial import to_json
 from fabric.state import DeviceResult, Outcome
 from fabric.workflow.ansible_shell import AnsibleClient, Execute
 from fabric.workflow.hosts import (
+    LINUX,
     failed_result,
     load_change,
     load_intent,
@@ -162,18 +165,32 @@ def _disconnect(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, 
 
 
 def _back(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
-    del intent
     part = Part(task.of)
     change = load_change(task.run, task.host, part)
-    if change is None or task.check_mode:
-        would = change is not None and bool(change.forward)
+    if change is None:
+        return {"changed": False, "failed": False, "msg": f"{part.value}: nothing"}
+    new_uuid = _drawn(change)
+
+    def design() -> PartChange:
+        return design_part(part, intent, reach.executor, new_uuid=new_uuid)
+
+    if task.check_mode:
+        would = bool(change.forward) and not is_taken_back(change, reach.executor, design)
         return {"changed": would, "failed": False, "msg": f"{part.value}: {'to take back' if would else 'nothing'}"}
     try:
-        revert_part(change, reach.executor)
+        is_changed = revert_part(change, reach.executor, redesign=design)
     except FabricError as error:
         outcome = Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED
         return _ended(task, part, part_result(change, outcome, error))
+    if not is_changed:
+        return _ended(task, part, DeviceResult(task.host, LINUX, Outcome.UNCHANGED))
     return _ended(task, part, part_result(change, Outcome.COMMITTED))
+
+
+def _drawn(change: PartChange) -> str:
+    """Returns the identity that was drawn for the change, so that it comes out the same when it is designed anew."""
+    drawn = (one.text.strip() for one in change.forward if isinstance(one, PutFile) and one.path == HOSTID_PATH)
+    return next(drawn, "") or str(uuid.uuid4())
 
 
 _WORKS: Final[Mapping[str, _Work]] = {

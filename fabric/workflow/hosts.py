@@ -231,9 +231,10 @@ def record_result(run: Path, part: Part, result: DeviceResult) -> None:
     """Writes how one part of `result.device` ended.
 
     A part that this run has changed, or was killed while it did, and that now needs nothing stays one that it changed.
+    A run that takes another one back begins with the change, so that there it says nothing.
     """
     place = _place(run, f"{result.device}-{part.value}-result")
-    if result.outcome is Outcome.UNCHANGED:
+    if result.outcome is Outcome.UNCHANGED and not _is_back(run):
         change = load_change(run, result.device, part)
         before = read_document(place, DeviceResult) if place.exists() else None
         if before is not None and before.outcome in TOUCHED:
@@ -334,14 +335,18 @@ def _first_other(now: str, reviewed: str) -> str:
 def _standing(run: Path) -> Iterator[PartChange]:
     results = results_of(run)
     roles = {one.host: one.role for one in load_intents(run)}
-    is_back = _place(run, "back", make=False).exists()
-    touched = TOUCHED - {Outcome.COMMITTED} if is_back else TOUCHED
+    touched = TOUCHED - {Outcome.COMMITTED} if _is_back(run) else TOUCHED
     for role, part in _WAY_BACK:
         for host in sorted((one for one in roles if roles[one] == role), key=natural_key):
             change = load_change(run, host, part)
             result = results.get((host, part))
             if change is not None and change.forward and (result is None or result.outcome in touched):
                 yield change
+
+
+def _is_back(run: Path) -> bool:
+    """Whether this run takes another one back."""
+    return _place(run, "back", make=False).exists()
 
 
 def _place(run: Path, stem: str, *, make: bool = True) -> Path:

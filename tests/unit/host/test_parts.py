@@ -109,6 +109,34 @@ def test_way_back_is_exact_and_may_be_taken_twice(intent: HostIntent) -> None:
         assert model.snapshot() == states[-1]
 
 
+@pytest.mark.parametrize("intent", [HOST, TARGET], ids=["host", "target"])
+def test_way_back_that_was_taken_already_changes_nothing_and_says_so(intent: HostIntent) -> None:
+    model = bare()
+    changes = [apply(part, intent, model) for part in parts(intent)]
+    for is_changed in (True, False):
+        for one in reversed(changes):
+            said = revert_part(one, model, redesign=lambda one=one: design(one.part, intent, model))  # type: ignore[misc]  # bound now
+            assert said is is_changed
+
+
+def test_connection_that_others_made_is_not_made_again_by_a_repeated_way_back() -> None:
+    model = ready(HOST)
+    connect_by_hand(model, "--host-traddr=10.10.0.2")
+    change = apply(Part.CONNECT, HOST, model)
+    assert revert_part(change, model, redesign=lambda: design(Part.CONNECT, HOST, model)) is True
+    model.changes = 0
+    assert revert_part(change, model, redesign=lambda: design(Part.CONNECT, HOST, model)) is False
+    assert model.changes == 0
+
+
+def test_half_a_file_that_a_killed_run_left_is_taken_away() -> None:
+    model = ready(HOST)
+    change = design(Part.CONNECT, HOST, model)
+    model.files["/etc/nvme/hostnqn.fabricctl"] = ("nqn", 0o600)
+    assert revert_part(change, model, redesign=lambda: change) is False
+    assert "/etc/nvme/hostnqn.fabricctl" not in model.files
+
+
 def test_target_publishes_with_its_unit() -> None:
     model = ready(TARGET)
     change = apply(Part.TARGET, TARGET, model)

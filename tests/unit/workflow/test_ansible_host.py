@@ -18,7 +18,15 @@ from fabric.state import Outcome
 from fabric.state.host import NvmetState, NvmetSubsystem
 from fabric.workflow import ansible_host
 from fabric.workflow.ansible_host import HostTask, host_part
-from fabric.workflow.hosts import failed_result, load_change, record_result, reports_of, results_of, write_intents
+from fabric.workflow.hosts import (
+    failed_result,
+    load_change,
+    prepare_back,
+    record_result,
+    reports_of,
+    results_of,
+    write_intents,
+)
 
 NQN = "nqn.2026-01.net.example:"
 
@@ -176,7 +184,7 @@ def test_a_host_that_is_lost_at_once_is_unreachable_and_untouched(host: Host) ->
 
 def test_a_host_that_is_lost_amid_a_change_is_uncertain(host: Host) -> None:
     host.designs.broken = True
-    cut = Cut(2)  # the first write is the change, the second its way back
+    cut = Cut(1)  # the change is performed in one go, so that the first write is its way back
     seen = host.do(executor=cut, lost=lambda: cut.lost)
     assert (seen["unreachable"], host.outcome()) == (True, Outcome.UNCERTAIN)
     assert load_change(host.run, "gpu1", Part.NIC) is not None
@@ -218,10 +226,36 @@ def test_a_part_is_taken_back_and_may_be_again(host: Host) -> None:
     host.do()
     would = host.do("back", of="nic", check_mode=True)
     assert (would["changed"], host.now) == (True, "new")
-    for _ in range(2):
-        assert host.do("back", of="nic")["failed"] is False
-        assert host.now == "old"
+    for is_changed in (True, False):
+        seen = host.do("back", of="nic")
+        assert (seen["changed"], seen["failed"], host.now) == (is_changed, False, "old")
+    assert host.do("back", of="nic", check_mode=True)["changed"] is False
     assert host.do("back", of="connect")["changed"] is False
+
+
+def test_a_repeated_rollback_says_unchanged(host: Host, tmp_path: Path) -> None:
+    host.do()
+    past, ends = host.run, []
+    for name in ("first", "second"):
+        host.run = tmp_path / name
+        host.run.mkdir()
+        prepare_back(past, host.run)
+        host.do("back", of="nic")
+        ends.append(host.outcome())
+    assert ends == [Outcome.COMMITTED, Outcome.UNCHANGED]
+
+
+def test_a_host_that_cannot_be_designed_for_is_brought_back_all_the_same(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.do()
+
+    def refused(*_: object, **__: object) -> PartChange:
+        raise HostError("nvme-cli does not run")
+
+    monkeypatch.setattr(ansible_host, "design_part", refused)
+    assert host.do("back", of="nic")["changed"] is True
+    assert host.now == "old"
 
 
 def test_a_way_back_without_connection_is_uncertain(host: Host) -> None:
