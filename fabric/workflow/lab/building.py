@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabric.errors import FabricError
+from fabric.errors import FabricError, HostError, IntentError, Problem
 from fabric.intent import Fabric, HostNic, NvmeTarget, Switch
 from fabric.lab import DeviceSpec
 from fabric.lab.site import Cable, End, LabMachine, LabPort, LabSpec, LabSwitch, mac_of
 from fabric.lab.stock import StockPort, eos_config, sonic_config
+from fabric.lab.vm import MachineSpec, Nic
 from fabric.plan import make_plan
 from fabric.plan.model import FabricPlan, HostNicPlan
 from fabric.workflow.lab.board import board_of
@@ -50,12 +51,13 @@ def lab_spec(
         rate_bps: of each link.
 
     Raises:
-        FabricError: the lab has no emulation of a switch's network OS, or a machine has no usable name.
+        FabricError: the lab has no emulation of a switch's network OS.
+        IntentError: a machine, port or disk has a name that no machine of the lab can have.
         PlanError: the intent cannot be met.
     """
     plan = make_plan(fabric, capabilities_of)
     nodes = [*(_Node(one.name, "host", one.nics) for one in fabric.hosts), *_targets(fabric.targets)]
-    machines = tuple(_machine(one, plan, variables.get(one.name, _NO_VARIABLES), seed) for one in nodes)
+    machines = _machines(nodes, plan, variables, seed)
     switches = tuple(_switch(one, plan, rate_bps) for one in fabric.switches)
     there = {End(one.name, port) for one in switches for port in one.ports}
     there |= {End(one.name, port.name) for one in machines for port in one.ports}
@@ -76,6 +78,27 @@ def _targets(targets: Sequence[NvmeTarget]) -> list[_Node]:
         for one in targets
         if one.managed
     ]
+
+
+def _machines(
+    nodes: Sequence[_Node], plan: FabricPlan, variables: Mapping[str, LabVariables], seed: int
+) -> tuple[LabMachine, ...]:
+    """Returns the machines; what cannot be one is refused now, not after an image was built."""
+    made, problems = list[LabMachine](), list[Problem]()
+    for node in nodes:
+        try:
+            made.append(_machine(node, plan, variables.get(node.name, _NO_VARIABLES), seed))
+            _checked(made[-1])
+        except HostError as error:
+            problems.append(Problem(error.what, device=node.name, found=error.found, expected=error.expected))
+    if problems:
+        raise IntentError(problems)
+    return tuple(made)
+
+
+def _checked(machine: LabMachine) -> MachineSpec:
+    nics = tuple(Nic(port.name, port.mac, "", mtu_bytes=port.mtu_bytes) for port in machine.ports)
+    return MachineSpec(machine.name, machine.memory_mib, machine.cpus, nics, machine.disks)
 
 
 def _machine(node: _Node, plan: FabricPlan, variables: LabVariables, seed: int) -> LabMachine:

@@ -1,11 +1,11 @@
 """The `lab_…` variables of an inventory: how to emulate, not what the fabric is. Knows no switch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from fabric.errors import IntentError, Problem
+from fabric.errors import HostError, IntentError, Problem
 from fabric.lab.vm import Disk, DiskKind
 from fabric.registry import nearest
 from fabric.remote.ansible import read_inventory
@@ -17,6 +17,7 @@ DEFAULT_DISK_MIB: Final = 64
 _PREFIX: Final = "lab_"
 _DISK_KEYS: Final = ("device", "size_mib", "latency_us", "on")
 _MAX_RAM_DISKS: Final = 10
+_LEAST_MEMORY_MIB: Final = 128  # the lab's own choice; what comes up with less was not tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +84,66 @@ def _unknown(device: str, names: Sequence[str]) -> list[Problem]:
 
 
 def _misshapen(device: str, rows: Mapping[str, Any]) -> list[Problem]:
-    problems = []
-    for name in ("memory_mib", "cpus"):
-        value = rows.get(name, 1)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            problems.append(
-                Problem("the value is no number above 0", device=device, field=_PREFIX + name, found=str(value))
-            )
+    problems = [
+        Problem(
+            f"the value is no number from {least} on", device=device, field=_PREFIX + name, found=str(rows.get(name))
+        )
+        for name, least in (("memory_mib", _LEAST_MEMORY_MIB), ("cpus", 1))
+        if name in rows and not _is_number(rows[name], least)
+    ]
     disks = rows.get("disks", [])
     if not isinstance(disks, list) or not all(isinstance(one, dict) for one in disks):
         problems.append(Problem("the value is no list of disks", device=device, field="lab_disks"))
         return problems
     for row in disks:
-        for key in row:
-            if key not in _DISK_KEYS:
-                close = nearest(str(key), _DISK_KEYS)
-                remedy = f"Did you mean {close}?" if close else ""
-                problems.append(Problem("there is no such key", device=device, field=f"lab_disks.{key}", remedy=remedy))
-        if not isinstance(row.get("device"), str):
-            problems.append(Problem("the key is missing", device=device, field="lab_disks.device"))
+        problems += [replace(one, device=device, field=f"lab_disks.{one.field}") for one in _disk_problems(row)]
+    names = [row.get("device") for row in disks]
+    problems += [
+        Problem("two disks have one name", device=device, field="lab_disks.device", found=str(name))
+        for name in dict.fromkeys(map(str, names))
+        if names.count(name) > 1
+    ]
     return problems
+
+
+def _disk_problems(row: Mapping[str, Any]) -> list[Problem]:
+    """Returns what is wrong with one row of `lab_disks`."""
+    problems = []
+    for key in row:
+        if key not in _DISK_KEYS:
+            close = nearest(str(key), _DISK_KEYS)
+            remedy = f"Did you mean {close}?" if close else ""
+            problems.append(Problem("there is no such key", field=str(key), remedy=remedy))
+    for key, least in (("size_mib", 1), ("latency_us", 0)):
+        if key in row and not _is_number(row[key], least):
+            problems.append(Problem(f"the value is no number from {least} on", field=key, found=str(row[key])))
+    name = row.get("device")
+    if not isinstance(name, str):
+        return [*problems, Problem("the key is missing", field="device")]
+    if problems:
+        return problems
+    try:
+        disk = _disk(name, row)
+    except HostError as error:
+        field = "on" if row.get("on") and _is_disk(name) else "device"
+        return [Problem(error.what, field=field, found=error.found, expected=error.expected)]
+    if row.get("latency_us") and disk.kind is not DiskKind.NULL:
+        problems.append(Problem("only a null_blk disk has a latency", field="latency_us", found=name))
+    if row.get("on") and disk.kind is not DiskKind.FILE:
+        problems.append(Problem("only a file lies on a disk", field="on", found=name))
+    return problems
+
+
+def _is_disk(name: str) -> bool:
+    try:
+        _disk(name, {})
+    except HostError:
+        return False
+    return True
+
+
+def _is_number(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _typed(rows: Mapping[str, Any]) -> dict[str, Any]:

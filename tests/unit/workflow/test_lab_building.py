@@ -1,13 +1,16 @@
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fabric.errors import FabricError, IntentError
+from fabric.intent import NvmeTarget, load
 from fabric.lab.site import End, LabSpec
 from fabric.lab.vm import Disk, DiskKind
+from fabric.nos import catalog
 from fabric.workflow import Environment
-from fabric.workflow.lab import TOPOLOGIES, design_lab, topology
+from fabric.workflow.lab import TOPOLOGIES, design_lab, lab_spec, topology
 from fabric.workflow.lab.process import reader_of
 from fabric.workflow.lab.variables import disks_of, variables_of
 
@@ -60,6 +63,17 @@ def test_variables_are_of_their_device() -> None:
         ({"lab_disks": "/dev/ram0"}, "lab_disks"),
         ({"lab_disks": [{"device": "/dev/ram0", "size": 1}]}, "lab_disks.size"),
         ({"lab_disks": [{"size_mib": 1}]}, "lab_disks.device"),
+        ({"lab_disks": [{"device": "/dev/ram0", "size_mib": "64M"}]}, "lab_disks.size_mib"),
+        ({"lab_disks": [{"device": "/dev/ram0", "size_mib": 0}]}, "lab_disks.size_mib"),
+        ({"lab_disks": [{"device": "/dev/kv0", "latency_us": -1}]}, "lab_disks.latency_us"),
+        ({"lab_disks": [{"device": "/dev/kv0", "latency_us": True}]}, "lab_disks.latency_us"),
+        ({"lab_disks": [{"device": "/dev/../x"}]}, "lab_disks.device"),
+        ({"lab_disks": [{"device": "/srv/a b"}]}, "lab_disks.device"),
+        ({"lab_disks": [{"device": "/srv/kv/disk0", "on": "kv0"}]}, "lab_disks.on"),
+        ({"lab_disks": [{"device": "/dev/kv0", "on": "/dev/kv1"}]}, "lab_disks.on"),
+        ({"lab_disks": [{"device": "/dev/ram0", "latency_us": 9}]}, "lab_disks.latency_us"),
+        ({"lab_disks": [{"device": "/dev/ram0"}, {"device": "/dev/ram0"}]}, "lab_disks.device"),
+        ({"lab_memory_mib": 16}, "lab_memory_mib"),
     ],
 )
 def test_variable_that_cannot_be_is_refused_by_name(row: Mapping[str, Any], field: str) -> None:
@@ -91,3 +105,23 @@ def test_disks_are_made_by_name_and_what_carries_comes_first(
     devices: Sequence[str], rows: Sequence[Mapping[str, Any]], made: Sequence[str]
 ) -> None:
     assert [disk.line() for disk in disks_of(devices, rows)] == made
+
+
+def disks_on(target: NvmeTarget, device: str) -> NvmeTarget:
+    subsystem = target.subsystems[0]
+    spaces = (replace(subsystem.namespaces[0], device=device),)
+    return replace(target, subsystems=(replace(subsystem, namespaces=spaces),))
+
+
+def test_name_that_no_machine_can_have_is_refused_before_anything_starts() -> None:
+    fabric = load([topology("direct")], known_nos=catalog.names()).fabric
+    host = replace(fabric.hosts[0], name="GPU_1")
+    links = tuple(replace(one, a=replace(one.a, device="GPU_1")) for one in fabric.links)
+    target = fabric.targets[0]
+    disk = disks_on(target, "/dev/disk/by-id/nvme-1")
+    with pytest.raises(IntentError) as caught:
+        lab_spec(replace(fabric, hosts=(host,), targets=(disk,), links=links), {})
+    assert [(one.device, one.what) for one in caught.value.problems] == [
+        ("GPU_1", "this is no name for a machine"),
+        ("target1", "this is no name for a disk of kind null"),
+    ]
