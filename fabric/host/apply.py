@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
+from fabric.clock import Clock
 from fabric.errors import FabricError, HostError, RollbackFailedError
-from fabric.host.actions import Action, PutFile, command
+from fabric.host.actions import Action, PutFile, Run, command
 from fabric.host.batch import Question, ask, perform_together
 from fabric.host.change import HostIntent, Part, PartChange
 from fabric.host.executor import Executor, half_path, perform
@@ -14,7 +15,8 @@ from fabric.host.parts.target import design_target
 
 __all__ = ("apply_part", "design_part", "is_taken_back", "revert_part")
 
-_LOOKS: Final = 10  # a second apart: udev sets the multipath policy after the connect has returned
+_PATIENCE_S: Final = 10  # a controller reconnects, and udev sets the multipath policy after the connect has returned
+_JOURNAL: Final = ("journalctl", "--no-pager", "--output=cat", "--lines=4", "--identifier=nvme", "--identifier=python3")
 _SHOWN_LINES: Final = 6
 
 
@@ -42,7 +44,7 @@ def design_part(part: Part, intent: HostIntent, executor: Executor, *, new_uuid:
             assert_never(part)
 
 
-def apply_part(change: PartChange, executor: Executor, *, redesign: Callable[[], PartChange]) -> None:
+def apply_part(change: PartChange, executor: Executor, *, redesign: Callable[[], PartChange], clock: Clock) -> None:
     """Performs the change; afterwards the host is as planned, which `redesign` proves by reading it again.
 
     Raises:
@@ -51,13 +53,14 @@ def apply_part(change: PartChange, executor: Executor, *, redesign: Callable[[],
     """
     try:
         perform_together(executor, change.forward, host=change.host)
-        _settle(change, executor, redesign)
+        _settle(change, redesign, clock)
     except FabricError as error:
-        _take_back(change, executor, because=str(error))
+        said = "; ".join((str(error), *_told_by_units(change, executor)))
+        _take_back(change, executor, because=said)
         raise HostError(
             f"part {change.part} was not changed",
             where=change.host,
-            found=str(error),
+            found=said,
             remedy="The host is as it was before." if change.forward else "",
         ) from error
 
@@ -102,16 +105,33 @@ def _has_half_files(change: PartChange, executor: Executor) -> bool:
     return any(one.ok for one in ask(executor, questions))
 
 
-def _settle(change: PartChange, executor: Executor, redesign: Callable[[], PartChange]) -> None:
-    for look in range(_LOOKS):
-        again = redesign()
-        if again.is_empty:
-            return
-        if look + 1 < _LOOKS:
-            executor.run(["sleep", "1"])
+def _settle(change: PartChange, redesign: Callable[[], PartChange], clock: Clock) -> None:
+    """Looks until all is as planned, or nothing can change any more: connections come up by themselves, no other part."""
+    end_ns = clock.now_ns() + _PATIENCE_S * 10**9
+    before, again = None, redesign()
+    while not again.is_empty:
+        if clock.now_ns() >= end_ns or (change.part is not Part.CONNECT and again == before):
+            raise _not_as_planned(again)
+        clock.sleep_s(1)
+        before, again = again, redesign()
+
+
+def _not_as_planned(again: PartChange) -> HostError:
     lines = again.diff.splitlines() or [command(action) for action in again.forward]
     more = f" and {len(lines) - _SHOWN_LINES} lines more" if len(lines) > _SHOWN_LINES else ""
-    raise HostError("the host is not as planned", where=change.host, found="; ".join(lines[:_SHOWN_LINES]) + more)
+    return HostError("the host is not as planned", where=again.host, found="; ".join(lines[:_SHOWN_LINES]) + more)
+
+
+def _told_by_units(change: PartChange, executor: Executor) -> list[str]:
+    """Returns what the programs said of the units that were to run and do not: systemctl names the journal only."""
+    started = [one.argv[2:] for one in change.forward if isinstance(one, Run) and one.argv[0] == "systemctl"]
+    units = dict.fromkeys(word for words in started for word in words if word.endswith(".service"))
+    try:
+        failed = [unit for unit in units if not executor.run(["systemctl", "is-active", "--quiet", unit]).ok]
+        said = {unit: executor.run([*_JOURNAL, f"--unit={unit}"]) for unit in failed}
+    except HostError:
+        return []  # the host is gone
+    return [f"{unit}: {'; '.join(one.stdout.splitlines())}" for unit, one in said.items() if one.ok and one.stdout]
 
 
 def _take_back(change: PartChange, executor: Executor, *, because: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from fabric.clock import Clock
 from fabric.errors import FabricError, HostError, RollbackFailedError
 from fabric.host.actions import PutFile
 from fabric.host.apply import apply_part, design_part, is_taken_back, revert_part
@@ -21,6 +22,7 @@ from fabric.registry import nearest
 from fabric.serial import to_json
 from fabric.state import DeviceResult, Outcome
 from fabric.workflow.ansible_shell import AnsibleClient, Execute
+from fabric.workflow.environment import SystemClock
 from fabric.workflow.hosts import (
     LINUX,
     failed_result,
@@ -90,20 +92,23 @@ def host_entry(host: str, args: Mapping[str, object], execute: Execute, *, check
     return host_part(task, SshExecutor(client, host), lambda: client.lost)
 
 
-def host_part(task: HostTask, executor: Executor, lost: Callable[[], str]) -> dict[str, object]:
+def host_part(
+    task: HostTask, executor: Executor, lost: Callable[[], str], clock: Clock | None = None
+) -> dict[str, object]:
     """Returns what `host_entry` does, over any executor. A host that is not of the run is skipped and not contacted.
 
     Args:
         task: what is asked for.
         executor: the host.
         lost: says why the host cannot be reached any more, "" while it can.
+        clock: times how long a connection may take to come up; None for this machine's.
     """
     try:
         work = _work(task)
         intent = load_intent(task.run, task.host)
         if intent is None:
             return {"changed": False, "skipped": True, "msg": "not managed by fabricctl, or outside the run's limit"}
-        answer = work(task, intent, _Reach(executor, lost))
+        answer = work(task, intent, _Reach(executor, lost, clock or SystemClock()))
     except FabricError as error:
         answer = {"changed": False, "failed": True, "msg": str(error)}
     if lost():
@@ -116,6 +121,7 @@ def host_part(task: HostTask, executor: Executor, lost: Callable[[], str]) -> di
 class _Reach:
     executor: Executor
     lost: Callable[[], str]
+    clock: Clock
 
 
 _Work: TypeAlias = Callable[[HostTask, HostIntent, _Reach], dict[str, object]]
@@ -229,7 +235,7 @@ def _designed(task: HostTask, part: Part, intent: HostIntent, reach: _Reach) -> 
 
 def _performed(change: PartChange, reach: _Reach, design: Callable[[], PartChange]) -> DeviceResult:
     try:
-        apply_part(change, reach.executor, redesign=design)
+        apply_part(change, reach.executor, redesign=design, clock=reach.clock)
     except RollbackFailedError as error:
         outcome = Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED
         return part_result(change, outcome, error)

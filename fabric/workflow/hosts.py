@@ -23,7 +23,7 @@ One part of one host, as the playbooks' plug-in does it (with `fabric.host.chang
     else:
         record_change(run, change, disruptive=...)     # raises when it must not be performed: then
                                                        # record_result(run, part, part_result(change, REFUSED, error))
-        apply_part(change, executor, redesign=...)
+        apply_part(change, executor, redesign=..., clock=...)
         record_result(run, part, part_result(change, Outcome.COMMITTED))     # or ROLLED_BACK, ROLLBACK_FAILED + error
     a host that could not be read or designed for:
         record_result(run, part, failed_result(host, error))                 # FAILED: never touched

@@ -19,7 +19,7 @@ from tests.unit.host.nvmet import Nvmet
 
 UNITS = "/etc/systemd/system"
 OK = ExecResult(0, "", "")
-_LOOKS = ("test", "cat", "ls", "stat", "grep", "find", "readlink", "sleep", "true", "ibv_devinfo", "python3")
+_LOOKS = ("test", "cat", "ls", "stat", "grep", "find", "readlink", "true", "ibv_devinfo", "python3", "journalctl")
 
 
 _FOLDERS = (
@@ -74,6 +74,7 @@ class Model:
     hook: Callable[[int, str], bool] = lambda _, __: False
     loaded: dict[str, str] = field(default_factory=dict)
     rules: str = ""
+    journal: dict[str, str] = field(default_factory=dict)
 
     # --- the executor ---
 
@@ -105,7 +106,12 @@ class Model:
 
     @staticmethod
     def _is_look(words: list[str]) -> bool:
-        if words[0] in _LOOKS or words[:2] in (["systemctl", "show"], ["nvme", "version"], ["nvme", "list-subsys"]):
+        if words[0] in _LOOKS or words[:2] in (
+            ["systemctl", "show"],
+            ["systemctl", "is-active"],
+            ["nvme", "version"],
+            ["nvme", "list-subsys"],
+        ):
             return True
         if words[0] == "sh":
             return "grep -Hs" in words[2] or "default_roce_mode" in words[2]
@@ -268,8 +274,6 @@ class Model:
     def _do_true(self, _words: list[str], _: bytes) -> ExecResult:
         return OK
 
-    _do_sleep = _do_true
-
     def _do_mount(self, _words: list[str], _: bytes) -> ExecResult:
         return failed("already mounted", 32)
 
@@ -417,6 +421,8 @@ class Model:
         if verb == "show":
             blocks = [self._shown(unit) for unit in units]
             return ExecResult(0, "\n".join(blocks), "")
+        if verb == "is-active":
+            return OK if units[0] in self.active else failed("", 3)
         if verb == "daemon-reload":
             self.loaded = {}
             return OK
@@ -429,6 +435,9 @@ class Model:
             if f"{UNITS}/{unit}" not in self.files and unit not in self.active:
                 return failed(f"Unit file {unit} does not exist.")
         return self._units(verb, units, now="--now" in words)
+
+    def _do_journalctl(self, words: list[str], _: bytes) -> ExecResult:
+        return ExecResult(0, self.journal.get(words[-1].removeprefix("--unit="), ""), "")
 
     def _shown(self, unit: str) -> str:
         is_file = f"{UNITS}/{unit}" in self.files
@@ -463,7 +472,9 @@ class Model:
             if not self._start(other).ok:
                 return failed("A dependency job failed.")
         for line in self._unit_lines(unit, "ExecStart"):
-            if not self._command(line.removeprefix("-")).ok and not line.startswith("-"):
+            done = self._command(line.removeprefix("-"))
+            self.journal[unit] = self.journal.get(unit, "") + (f"{done.stderr}\n" if done.stderr else "")
+            if not done.ok and not line.startswith("-"):
                 self.failed_units.add(unit)
                 return failed(f"Job for {unit} failed.")
         self.failed_units.discard(unit)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fabric.clock import FakeClock
 from fabric.host import HostIntent, Part, apply_part, design_part, revert_part
 from fabric.host.units import IOPOLICY_RULES
 from tests.unit.host.model import Model
@@ -15,7 +16,9 @@ def wanting(policy: str) -> HostIntent:
 
 def apply(intent: HostIntent, model: Model) -> str:
     change = design_part(Part.CONNECT, intent, model, new_uuid=UUID)
-    apply_part(change, model, redesign=lambda: design_part(Part.CONNECT, intent, model, new_uuid=UUID))
+    apply_part(
+        change, model, redesign=lambda: design_part(Part.CONNECT, intent, model, new_uuid=UUID), clock=FakeClock()
+    )
     return change.diff
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from fabric.clock import FakeClock
 from fabric.errors import HostError, RollbackFailedError
 from fabric.host import HostIntent, Part, PartChange, apply_part, design_part, revert_part
 from fabric.host.change import change_from_json, change_to_json
@@ -42,7 +43,7 @@ def design(part: Part, intent: HostIntent, model: Model) -> PartChange:
 
 def apply(part: Part, intent: HostIntent, model: Model) -> PartChange:
     change = design(part, intent, model)
-    apply_part(change, model, redesign=lambda: design(part, intent, model))
+    apply_part(change, model, redesign=lambda: design(part, intent, model), clock=FakeClock())
     return change
 
 
@@ -261,7 +262,7 @@ def test_kill_at_any_command_is_taken_back_by_another_process(name: str) -> None
 
         model.hook = kill
         with pytest.raises(Killed):
-            apply_part(change, model, redesign=lambda change=change: change)  # type: ignore[misc]  # bound now
+            apply_part(change, model, redesign=lambda change=change: change, clock=FakeClock())  # type: ignore[misc]  # bound now
         model.hook = lambda _, __: False
         revert_part(change, model)
         assert model.snapshot() == before, at
@@ -298,9 +299,29 @@ def test_host_that_is_not_as_planned_afterwards_is_taken_back() -> None:
     model = ready(HOST)
     before = model.snapshot()
     change = design(Part.CONNECT, HOST, model)
+    clock = FakeClock()
     with pytest.raises(HostError, match="not as planned"):
-        apply_part(change, model, redesign=lambda: change)
+        apply_part(change, model, redesign=lambda: change, clock=clock)
     assert model.snapshot() == before
+    assert clock.now_ns() == 10 * 10**9  # a connection may take its time
+
+
+@pytest.mark.parametrize("intent", [HOST, TARGET], ids=["nic", "target"])
+def test_what_can_change_no_more_is_looked_at_twice(intent: HostIntent) -> None:
+    model = ready(intent) if intent is TARGET else bare()
+    change = design(Part.TARGET if intent is TARGET else Part.NIC, intent, model)
+    clock = FakeClock()
+    with pytest.raises(HostError, match="not as planned"):
+        apply_part(change, model, redesign=lambda: change, clock=clock)
+    assert clock.now_ns() == 10**9
+
+
+def test_why_a_unit_did_not_start_is_told_in_the_programs_own_words() -> None:
+    model = ready(HOST)
+    model.reachable = set()
+    with pytest.raises(HostError, match="failed to connect") as error:
+        apply(Part.CONNECT, HOST, model)
+    assert f"{connection_unit(ONE)}: could not add new controller: failed to connect" in error.value.found
 
 
 # --- drift ----------------------------------------------------------------------------------------------------------
@@ -527,13 +548,15 @@ def test_controller_that_reconnects_is_waited_for() -> None:
     change = design(Part.CONNECT, HOST, model)
     assert (change.forward, change.is_empty) == ((), False)
 
+    clock = FakeClock()
+
     def later() -> PartChange:
-        if model.calls.count("sleep 1") == 3:
+        if clock.now_ns() == 3 * 10**9:
             controller["state"] = "live"
         return design(Part.CONNECT, HOST, model)
 
-    apply_part(change, model, redesign=later)
-    assert model.calls.count("sleep 1") == 3
+    apply_part(change, model, redesign=later, clock=clock)
+    assert clock.now_ns() == 3 * 10**9
 
 
 # --- round trips ----------------------------------------------------------------------------------------------------
