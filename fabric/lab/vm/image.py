@@ -86,8 +86,9 @@ class _Manifest:
 def cache_folder(environment: Mapping[str, str]) -> Path:
     """Returns where the lab keeps images: `lab` in FABRICCTL_CACHE, else in the user's cache folder."""
     if root := environment.get("FABRICCTL_CACHE"):
-        return Path(root) / "lab"
-    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fabricctl" / "lab"
+        return Path(root).absolute() / "lab"  # QEMU runs in its machine's folder
+    base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base).absolute() / "fabricctl" / "lab"
 
 
 def find_image(cache: Path, *, recipe: Recipe | None = None, thorough: bool = False) -> Image | None:

@@ -1,10 +1,15 @@
 """The board of an emulated switch: what a real one has in silicon, scaled to what two CPU cores can emulate.
 
-A real leaf has some 1 MB of shared buffer a port and 100 Gbit/s; the emulated machines send some 50 MB/s together.
-What decides whether a lossy class loses is the buffer against what the senders have in flight. Soft-RoCE has at most 64
-packets of 4 KiB in flight on each connection, so a shared buffer of `FRAMES_PER_PORT` frames a port overflows under an
-incast of two connections, and holds one. ECN thresholds stay what the configuration says, in bytes. Headroom comes from
-the configuration, or where the OS hides it, from the plan; emulated links need less, as a pause takes effect at once.
+A real leaf has 1 MB of shared buffer a port of 100 Gbit/s (Arista 7050X3 data sheet: up to 32 MB; a DCS-7050CX3-32S
+has 32 such ports). Scaled with the rate to 100 Mbit/s that were less than a frame. So what the emulated buffer holds is
+the lab's own choice, made by what decides whether a lossy class loses: the buffer against what the senders have in
+flight. Soft-RoCE gives an interface at most 64 packets of one connection at a time (RXE_INFLIGHT_SKBS_PER_QP_HIGH of
+Linux, drivers/infiniband/sw/rxe/rxe_param.h). One queue may take half of the buffer, as its alpha is 1: with
+`FRAMES_PER_PORT` frames a port that is 72 frames on a switch of three ports, which one connection does not fill and an
+incast of two does.
+
+ECN thresholds stay what the configuration says, in bytes. Headroom comes from the configuration, or where the OS hides
+it, from the plan; emulated links need less, as a pause takes effect at once.
 """
 
 from dataclasses import replace
@@ -18,7 +23,7 @@ from fabric.qos import UNKNOWN, HeadroomOwner
 
 __all__ = ("FRAMES_PER_PORT", "board_of")
 
-FRAMES_PER_PORT: Final = 48
+FRAMES_PER_PORT: Final = 48  # the lab's own choice, see above
 _FRAME_BYTES: Final = 4200  # a Soft-RoCE packet of the largest path MTU, 4096, with its headers
 _SPARE_HEADROOM_FRAMES: Final = 8  # where nobody knows: a pause takes effect after at most two frames here
 

@@ -23,8 +23,9 @@ from fabric.lab.site import (
     open_site,
     take_down,
 )
-from fabric.lab.vm import Image, Machine, build_image, cache_folder, open_machine, pick_accelerator
+from fabric.lab.vm import Image, Machine, build_image, cache_folder, open_machine, pick_accelerator, prune_images
 from fabric.nos import catalog
+from fabric.observe import Event
 from fabric.registry import nearest
 from fabric.resources import data_path
 from fabric.serial import Json
@@ -258,6 +259,8 @@ def _refuse_second(path: Path) -> None:
 def _tools(environment: Environment) -> Tools:
     cache = cache_folder(os.environ)
     image = build_image(cache, clock=environment.clock, observer=environment.observer)
+    if gone := prune_images(cache, image, clock=environment.clock):
+        environment.observer(Event("lab.image.prune.done", message=f"images that nobody used: {', '.join(gone)}"))
     return Tools(image, pick_accelerator(image), cache, _COMMAND, environment.clock, environment.observer)
 
 

@@ -137,6 +137,8 @@ def test_cache_that_cannot_be_written_says_which_setting_helps(tmp_path: Path) -
 def test_cache_lies_where_the_environment_says() -> None:
     assert cache_folder({"FABRICCTL_CACHE": "/c"}) == Path("/c/lab")
     assert cache_folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/fabricctl/lab")
+    assert cache_folder({"FABRICCTL_CACHE": "c"}).is_absolute()  # QEMU runs in another folder
+    assert cache_folder({"XDG_CACHE_HOME": "x"}).is_absolute()
     assert cache_folder({}) == Path.home() / ".cache/fabricctl/lab"
 
 
