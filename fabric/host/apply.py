@@ -106,7 +106,7 @@ def _has_half_files(change: PartChange, executor: Executor) -> bool:
 
 
 def _settle(change: PartChange, redesign: Callable[[], PartChange], clock: Clock) -> None:
-    """Looks until all is as planned, or nothing can change any more: connections come up by themselves, no other part."""
+    """Looks until all is as planned, or until nothing can change any more: only connections come up by themselves."""
     end_ns = clock.now_ns() + _PATIENCE_S * 10**9
     before, again = None, redesign()
     while not again.is_empty:

@@ -1,7 +1,8 @@
 """Files that make a host's settings outlast a boot: systemd units, action files, modules, sysctls. Writes none itself.
 
 Order at boot: QoS, then links, then connections or the target. The order matters: a connection that starts before the
-QoS is in the lossy class, and one before the MTU has a path MTU of 1024. Source: hosts.md 3.5.
+QoS is in the lossy class, and one before the MTU has a path MTU of 1024. Source: hosts.md 3.5. Each unit is tried again
+until it succeeds, so that a NIC that comes late, or a target that boots later, holds nothing up for good.
 """
 
 import functools
@@ -47,6 +48,7 @@ _UNITS: Final = "/etc/systemd/system"
 _ACTIONS: Final = "/etc/fabricctl"
 _PYTHON: Final = "/usr/bin/python3"
 _NVME: Final = "/usr/sbin/nvme"
+_LINK_IS_UP: Final = f"/usr/bin/systemctl is-active --quiet {LINK_UNIT}"
 
 
 @functools.cache
@@ -131,6 +133,7 @@ def target_files(make: Sequence[Action], remove: Sequence[Action]) -> tuple[PutF
         "target.service",
         qos_unit=QOS_UNIT,
         link_unit=LINK_UNIT,
+        link_command=_LINK_IS_UP,
         command=_agent(start.path),
         stop_command=_agent(stop.path),
     )
@@ -182,6 +185,7 @@ def _connection(one: Connection, who: HostIdentity, cli: NvmeCli) -> list[PutFil
         traddr=names.ip_address(one.traddr).replace("%", "%%"),
         qos_unit=QOS_UNIT,
         link_unit=LINK_UNIT,
+        link_command=_LINK_IS_UP,
         command=_command(_NVME, *connect_argv(one, who, cli)[1:]),
         proof_command=_agent(actions.path),
         stop_command=_agent(stop.path),

@@ -340,9 +340,10 @@ class Model:
                 return failed("Invalid argument")
             self.cm.pop(name, None)
             return OK
-        if "rdma_rxe" not in self.modules or name in self.rdma:
+        netdev = words[words.index("netdev") + 1]
+        if "rdma_rxe" not in self.modules or name in self.rdma or netdev not in self.netdevs:
             return failed("Invalid argument")
-        self.rdma[name] = words[words.index("netdev") + 1]
+        self.rdma[name] = netdev
         self.cm[name] = ["RoCE v2", "0"]
         self.active_mtu[name] = self._path_mtu(self.netdevs[self.rdma[name]].mtu)
         return OK
@@ -466,12 +467,10 @@ class Model:
     def _start(self, unit: str) -> ExecResult:
         if unit in self.active:
             return OK
-        for other in self._unit_lines(unit, "Requires"):
-            if f"{UNITS}/{other}" not in self.files:
-                return failed(f"Unit {other} not found.", 5)
-            if not self._start(other).ok:
-                return failed("A dependency job failed.")
-        for line in self._unit_lines(unit, "ExecStart"):
+        for other in " ".join(self._unit_lines(unit, "Wants")).split():
+            if f"{UNITS}/{other}" in self.files:
+                self._start(other)
+        for line in (*self._unit_lines(unit, "ExecStartPre"), *self._unit_lines(unit, "ExecStart")):
             done = self._command(line.removeprefix("-"))
             self.journal[unit] = self.journal.get(unit, "") + (f"{done.stderr}\n" if done.stderr else "")
             if not done.ok and not line.startswith("-"):
@@ -492,6 +491,8 @@ class Model:
         words = [word.replace("%%", "%") for word in shlex.split(line)]
         if words[0].endswith("/nvme"):
             return self._do_nvme(words[1:], b"")
+        if words[0].endswith("/systemctl"):
+            return self._do_systemctl(words[1:], b"")
         if words[2] not in self.files:
             return failed("No such file or directory")
         actions = actions_from_json(json.loads(self.files[words[2]][0])["actions"])
@@ -508,8 +509,8 @@ class Model:
 
     # --- the tests' own ---
 
-    def boot(self) -> None:
-        """Restarts the host: what is volatile goes, modules and enabled units come."""
+    def boot(self, *, late: str = "") -> None:
+        """Restarts the host: what is volatile goes, modules and enabled units come; a netdev may come `late`."""
         self.netdevs = {name: Netdev(parent=own.parent) for name, own in self.netdevs.items()}
         self.rdma, self.cm, self.controllers, self.policies = {}, {}, {}, {}
         self.cm_folders, self.modules, self.active, self.loaded = set(), set(), set(), {}
@@ -517,7 +518,19 @@ class Model:
         names = self.files.get("/etc/modules-load.d/fabricctl.conf", ("", 0))[0].splitlines()
         self._do_modprobe([one for one in names if not one.startswith("#")], b"")
         self._do_udevadm([], b"")
-        for unit in sorted(self.enabled, key=lambda one: ("qos" not in one, "link" not in one)):
+        missing = {late: self.netdevs.pop(late)} if late else {}
+        order = sorted(self.enabled, key=lambda one: ("qos" not in one, "link" not in one))
+        for unit in order:
+            self._start(unit)
+        self.netdevs |= missing
+        for unit in reversed(order):  # dependents first: they fail once more
+            self.retry(unit)
+        for unit in order:
+            self.retry(unit)
+
+    def retry(self, unit: str) -> None:
+        """Starts a unit that failed and that systemd tries again."""
+        if unit in self.failed_units and self._unit_lines(unit, "Restart") == ["on-failure"]:
             self._start(unit)
 
     def snapshot(self) -> dict[str, object]:

@@ -94,6 +94,16 @@ def test_second_design_is_empty_and_a_boot_brings_all_back(intent: HostIntent) -
 
 
 @pytest.mark.parametrize("intent", [HOST, TARGET], ids=["host", "target"])
+def test_nic_that_comes_late_at_boot_holds_nothing_up_for_good(intent: HostIntent) -> None:
+    model = bare()
+    for part in parts(intent):
+        apply(part, intent, model)
+    before = model.snapshot()
+    model.boot(late="data0")
+    assert model.snapshot() == before
+
+
+@pytest.mark.parametrize("intent", [HOST, TARGET], ids=["host", "target"])
 def test_way_back_is_exact_and_may_be_taken_twice(intent: HostIntent) -> None:
     model = bare()
     states = [model.snapshot()]

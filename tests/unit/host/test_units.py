@@ -84,9 +84,12 @@ def test_connections_wait_for_qos_and_links() -> None:
     unit = by_name(connection_files((ONE,), WHO, V2))[connection_unit(ONE)].text
     assert {QOS_UNIT, LINK_UNIT} <= set(directives(unit, "After")[0].split())
     assert directives(unit, "Before") == ["remote-fs-pre.target"]
-    assert directives(unit, "Restart") == ["on-failure"]
     published = by_name(target())[TARGET_UNIT].text
-    assert directives(published, "Requires") == [LINK_UNIT]
+    for text in (unit, published):
+        assert directives(text, "ExecStartPre") == [f"/usr/bin/systemctl is-active --quiet {LINK_UNIT}"]
+        assert directives(text, "Requires") == []  # it would end them for good when the links fail once
+    for text in (nics[QOS_UNIT].text, nics[LINK_UNIT].text, unit, published):
+        assert (directives(text, "Restart"), directives(text, "StartLimitIntervalSec")) == (["on-failure"], ["0"])
 
 
 def test_connection_unit_holds_the_whole_command() -> None:
