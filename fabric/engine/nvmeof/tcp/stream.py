@@ -4,6 +4,7 @@
 |---|---|
 | `PduReader.feed(bytes)` | `(pdu, data)` for each PDU that is complete |
 | `PduWriter.pack(pdu, data)` | the bytes of one PDU |
+| `PduWriter.parts(pdu, data)` | what goes around its data |
 
 Source: NVMe/TCP 1.0 sections 3.3 and 3.6; Linux host/tcp.c and target/tcp.c.
 """
@@ -28,7 +29,7 @@ __all__ = ("DIGEST_BYTES", "MAX_PDU_BYTES", "Checksum", "PduReader", "PduWriter"
 
 DIGEST_BYTES = 4  # NVME_TCP_DIGEST_LENGTH
 MAX_PDU_BYTES = 16 << 20  # ours: no PDU that either role sends is longer, and a forged length must not fill memory
-Checksum = Callable[[bytes], int]
+Checksum = Callable[[bytes | memoryview], int]
 _NO_DIGESTS = Digests()
 _COMMON = struct.Struct("<BBBBI")  # type, flags, hlen, pdo, plen
 _WITH_DATA = frozenset(
@@ -60,6 +61,11 @@ class PduWriter:
 
     def pack(self, pdu: Pdu, data: bytes = b"") -> bytes:
         """Returns the bytes of `pdu`, with `data` and the digests of this connection."""
+        head, tail = self.parts(pdu, data)
+        return head + data + tail
+
+    def parts(self, pdu: Pdu, data: bytes | memoryview = b"") -> tuple[bytes, bytes]:
+        """Returns what goes before and behind `data`, for a sender that gathers instead of copying."""
         plain = pdu.pdu_type in _WITHOUT_DIGEST
         header_digest, data_digest = self.digests.header and not plain, self.digests.data and not plain and bool(data)
         own = pdu.pack()
@@ -74,10 +80,8 @@ class PduWriter:
         header = _COMMON.pack(pdu.pdu_type, flags, hlen, offset, plen) + own
         if header_digest:
             header += self.checksum(header).to_bytes(DIGEST_BYTES, "little")
-        if not data:
-            return header
         tail = self.checksum(data).to_bytes(DIGEST_BYTES, "little") if data_digest else b""
-        return header.ljust(offset, b"\0") + data + tail
+        return header.ljust(offset, b"\0"), tail
 
 
 @dataclass(slots=True)
