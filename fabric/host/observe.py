@@ -5,7 +5,7 @@ What cannot be read is UNKNOWN. sysfs is the truth for NVMe controllers; nvme-cl
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from fabric.errors import HostError
@@ -73,24 +73,33 @@ def discover_all(netdevs: Sequence[str], executor: Executor) -> tuple[NicFacts, 
     bases = [f"/sys/class/net/{names.netdev(netdev)}" for netdev in netdevs]
     questions: list[Question] = [("rdma", "-j", "link", "show"), ("ip", "-j", "address", "show")]
     for base in bases:
-        questions += [("readlink", "-f", f"{base}/device"), ("test", "-d", f"{base}/ecn")]
+        questions += [*_port_questions(base), ("grep", "-qsx", "DEVTYPE=vlan", f"{base}/uevent")]
     links, addresses, *own = ask(executor, questions)
     ports = rdma.read_links(links.stdout) if links.ok and links.stdout.strip() else ()
     return tuple(
-        _facts(netdev, ports, addresses, pci=device.stdout.strip().rpartition("/")[2], has_ecn=ecn.ok)
-        for netdev, device, ecn in zip(netdevs, own[::2], own[1::2], strict=True)
+        _facts(NicFacts(netdev, parent=_parent(netdev, addresses), is_vlan=vlan.ok), ports, (device, ecn), executor)
+        for netdev, device, ecn, vlan in zip(netdevs, own[::3], own[1::3], own[2::3], strict=True)
     )
 
 
-def _facts(netdev: str, ports: Sequence[RdmaPort], addresses: ExecResult, *, pci: str, has_ecn: bool) -> NicFacts:
-    own = next((port for port in ports if port.netdev == netdev), None)
-    return NicFacts(
-        netdev,
-        rdma_device=own.device if own else "",
-        rdma_port=own.port if own else 1,
+def _port_questions(base: str) -> list[Question]:
+    return [("readlink", "-f", f"{base}/device"), ("test", "-d", f"{base}/ecn")]
+
+
+def _facts(known: NicFacts, ports: Sequence[RdmaPort], answers: Sequence[ExecResult], executor: Executor) -> NicFacts:
+    """What the host says of a NIC; of a VLAN what it says of the port below."""
+    if known.port != known.netdev:
+        answers = ask(executor, _port_questions(f"/sys/class/net/{names.netdev(known.port)}"))
+    device, ecn = answers
+    pci = device.stdout.strip().rpartition("/")[2]
+    # a device may be on the VLAN's own netdev too
+    own = [port for netdev in (known.netdev, known.port) for port in ports if port.netdev == netdev]
+    return replace(
+        known,
+        rdma_device=own[0].device if own else "",
+        rdma_port=own[0].port if own else 1,
         pci=pci if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", pci) else "",
-        flavour="ofed" if has_ecn else "inbox",
-        parent=_parent(netdev, addresses),
+        flavour="ofed" if ecn.ok else "inbox",
     )
 
 

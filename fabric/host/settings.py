@@ -48,6 +48,7 @@ class NicFacts:
         flavour: `inbox`, or `ofed` when the vendor's out-of-tree driver runs.
         tool_index: the NIC's number in the vendor's tool, where it counts.
         parent: the netdev below a VLAN's, "" for none.
+        is_vlan: the netdev is a VLAN: what is the port's own, QoS and RDMA device, lies with its parent.
     """
 
     netdev: str
@@ -57,6 +58,12 @@ class NicFacts:
     flavour: str = INBOX
     tool_index: int = 1
     parent: str = ""
+    is_vlan: bool = False
+
+    @property
+    def port(self) -> str:
+        """Returns the netdev of the port itself: the parent of a VLAN, else the netdev."""
+        return self.parent if self.is_vlan and self.parent else self.netdev
 
 
 @dataclass(frozen=True, slots=True)

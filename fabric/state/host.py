@@ -44,7 +44,7 @@ class NicState:
         rdma_device: the RDMA device on this netdev, None: there is none.
         link_up: an administrator set it up; the cable may be out nevertheless.
         addresses: with prefix length, `192.0.2.21/26`, in the order of the tool.
-        parent: the netdev below a VLAN's, None for none. parent_mtu_bytes: its MTU.
+        parent: the netdev below a VLAN's, None for none. parent_mtu_bytes, parent_link_up: of it.
         rdma_mtu_bytes: the path MTU that the RDMA port offers.
         default_tos: type of service of connections that ask for none. default_mode: `RoCE v2`, `IB/RoCE v1`.
         traffic_class: what overrides the type of service of every queue pair, None for nothing.
@@ -80,6 +80,7 @@ class NicState:
     addresses: Known[tuple[str, ...]] = UNKNOWN
     parent: Known[str | None] = UNKNOWN
     parent_mtu_bytes: Known[int] = UNKNOWN
+    parent_link_up: Known[bool] = UNKNOWN
     rdma_mtu_bytes: Known[int] = UNKNOWN
     default_tos: Known[int] = UNKNOWN
     default_mode: Known[str] = UNKNOWN

@@ -129,7 +129,7 @@ def _dcqcn_read(name: str, path: Callable[[str], str], unconfirmed: str) -> Read
 
 
 def _pause_steps(_: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
-    argv = ("ethtool", "-A", names.netdev(facts.netdev), "rx", "off", "tx", "off")
+    argv = ("ethtool", "-A", names.netdev(facts.port), "rx", "off", "tx", "off")
     # 79: ethtool's "nothing to change" was 79 before 5.x, ethtool.c do_spause
     return (Step(Run(argv, accepted=(0, 79)), disruption=Disruption.LINK),)
 
@@ -144,7 +144,7 @@ def _pause_back(_: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step,
     if state.global_pause_rx is UNKNOWN or state.global_pause_tx is UNKNOWN:
         return None
     rx, tx = ("on" if one else "off" for one in (state.global_pause_rx, state.global_pause_tx))
-    argv = ("ethtool", "-A", names.netdev(facts.netdev), "rx", rx, "tx", tx)
+    argv = ("ethtool", "-A", names.netdev(facts.port), "rx", rx, "tx", tx)
     return (Step(Run(argv, accepted=(0, 79)), disruption=Disruption.LINK),)
 
 
@@ -155,7 +155,7 @@ PAUSE: Final = Setting("global-pause", lambda _: (False, False), _pause_found, _
 
 
 def _dcb(facts: NicFacts, table: str, verb: str, *words: str) -> Step:
-    return Step(Run(("dcb", table, verb, "dev", names.netdev(facts.netdev), *words)))
+    return Step(Run(("dcb", table, verb, "dev", names.netdev(facts.port), *words)))
 
 
 def planned_classes(plan: HostNicPlan) -> tuple[EtsClass, ...]:
@@ -272,7 +272,7 @@ DCB_SETTINGS: Final = (
 
 def dcb_reads(facts: NicFacts) -> tuple[Read, ...]:
     """Returns the reads of PFC, DSCP map, classes, buffers, DCBX owner and 802.3x pause."""
-    netdev = names.netdev(facts.netdev)
+    netdev = names.netdev(facts.port)
 
     def show(table: str, parse: Callable[[str, str], NicState], *, flag: str = "-j", unconfirmed: str = "") -> Read:
         return Read(parse, argv=("dcb", *flag.split(), table, "show", "dev", netdev), unconfirmed=unconfirmed)

@@ -47,6 +47,17 @@ def _mtu_back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step
     return (*own, _link(facts.parent, "mtu", str(below), disruption=Disruption.LINK))
 
 
+def _up_steps(_: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
+    below = (_link(facts.port, "up"),) if facts.port != facts.netdev else ()  # else the kernel refuses the VLAN
+    return (*below, _link(facts.netdev, "up"))
+
+
+def _up_back(_: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:
+    own = () if state.link_up is True else (_link(facts.netdev, "down"),)
+    below = facts.port != facts.netdev and state.parent_link_up is False
+    return (*own, _link(facts.port, "down")) if below else own
+
+
 def _addresses(plan: HostNicPlan) -> tuple[str, ...]:
     return tuple(names.ip_interface(one) for one in plan.addresses)
 
@@ -73,8 +84,8 @@ LINK_SETTINGS: Final = (
         "link-up",
         lambda _: True,
         lambda state: state.link_up,
-        lambda _, facts: (_link(facts.netdev, "up"),),
-        back=lambda _, facts, state: () if state.link_up is True else (_link(facts.netdev, "down"),),
+        _up_steps,
+        back=_up_back,
     ),
     Setting(
         "addresses",
@@ -92,7 +103,8 @@ def link_reads(facts: NicFacts) -> tuple[Read, ...]:
     """Returns the reads of MTU, link, addresses and RDMA device."""
 
     def links(text: str, netdev: str) -> NicState:
-        own = [port.device for port in rdma.read_links(text) if port.netdev == netdev]
+        ports = rdma.read_links(text)
+        own = [port.device for place in (netdev, facts.port) for port in ports if port.netdev == place]
         return NicState(netdev, rdma_device=own[0] if own else None)
 
     return (

@@ -186,11 +186,11 @@ INBOX: Final = Driver(
 
 
 def _ecn(facts: NicFacts) -> str:
-    return f"/sys/class/net/{names.netdev(facts.netdev)}/ecn"
+    return f"/sys/class/net/{names.netdev(facts.port)}/ecn"
 
 
 def _mlnx_qos(facts: NicFacts, *words: str) -> Step:
-    return Step(Run(("mlnx_qos", "-i", names.netdev(facts.netdev), *words)), unconfirmed=_MLNX_QOS)
+    return Step(Run(("mlnx_qos", "-i", names.netdev(facts.port), *words)), unconfirmed=_MLNX_QOS)
 
 
 def _list(values: Iterable[object]) -> str:
@@ -288,7 +288,7 @@ def _read_traffic_class(text: str, netdev: str) -> NicState:
 
 
 def _ofed_reads(plan: HostNicPlan, facts: NicFacts) -> tuple[Read, ...]:
-    netdev = names.netdev(facts.netdev)
+    netdev = names.netdev(facts.port)
     reads = (
         *link_reads(facts),
         Read(mlnx_qos.read_mlnx_qos, argv=("mlnx_qos", "-i", netdev)),

@@ -112,12 +112,12 @@ def _check_irdma(plan: HostNicPlan) -> None:
 
 
 def _agent_steps(_: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
-    argv = ("ethtool", "--set-priv-flags", names.netdev(facts.netdev), "fw-lldp-agent", "off")
+    argv = ("ethtool", "--set-priv-flags", names.netdev(facts.port), "fw-lldp-agent", "off")
     return (Step(Run(argv), disruption=Disruption.LINK, unconfirmed=_IRDMA_FLAG),)
 
 
 def _agent_back(_: HostNicPlan, facts: NicFacts, __: NicState) -> tuple[Step, ...] | None:
-    argv = ("ethtool", "--set-priv-flags", names.netdev(facts.netdev), "fw-lldp-agent", "on")
+    argv = ("ethtool", "--set-priv-flags", names.netdev(facts.port), "fw-lldp-agent", "on")
     return (Step(Run(argv), disruption=Disruption.LINK, unconfirmed=_IRDMA_FLAG),)
 
 
@@ -149,7 +149,7 @@ def _irdma_writes(values: tuple[tuple[str, int], ...], facts: NicFacts) -> tuple
 
 
 def _irdma_reads(plan: HostNicPlan, facts: NicFacts) -> tuple[Read, ...]:
-    flags = ("ethtool", "--show-priv-flags", names.netdev(facts.netdev))
+    flags = ("ethtool", "--show-priv-flags", names.netdev(facts.port))
     reads = (
         *_dcb_all(plan, facts),
         Read(ethtool.read_firmware_lldp, argv=flags, unconfirmed="ethtool --show-priv-flags"),
@@ -182,13 +182,16 @@ IRDMA: Final = Driver(
 
 
 def rxe_name(facts: NicFacts) -> str:
-    """Returns the RDMA device on this netdev: the one that is there, else the one that we make."""
-    return device(facts) if facts.rdma_device else names.rdma_device(f"rxe_{facts.netdev}")
+    """Returns the RDMA device on this netdev: the one that is there, else the one that we make.
+
+    The kernel makes none on a VLAN (Linux rxe_newlink), it serves one from the netdev below.
+    """
+    return device(facts) if facts.rdma_device else names.rdma_device(f"rxe_{facts.port}")
 
 
 def _rxe_steps(_: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     name = rxe_name(facts)
-    add = ("rdma", "link", "add", name, "type", "rxe", "netdev", names.netdev(facts.netdev))
+    add = ("rdma", "link", "add", name, "type", "rxe", "netdev", names.netdev(facts.port))
     return (
         Step(Run(("modprobe", "rdma_rxe")), Stage.LINK),
         Step(Run(add, unless_exists=f"/sys/class/infiniband/{name}"), Stage.LINK),

@@ -192,7 +192,8 @@ def gid_address(one: GidEntry) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
 def _agents(plan: HostNicPlan, report: HostReport) -> Iterator[Finding]:
     """Two agents behind one port that announce different PFC sets: one of them is a NIC's firmware."""
     neighbours = report.reading.state.neighbours
-    own = [one for one in (() if neighbours is UNKNOWN else neighbours) if one.netdev == plan.netdev]
+    places = {plan.netdev, *(one.port for one in report.reading.facts if one.netdev == plan.netdev)}
+    own = [one for one in (() if neighbours is UNKNOWN else neighbours) if one.netdev in places]
     said = [one for one in own if one.dcbx.pfc_priorities is not UNKNOWN]
     if len({one.dcbx.pfc_priorities for one in said}) < 2:
         return

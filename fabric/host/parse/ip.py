@@ -35,6 +35,7 @@ def read_address(text: str, netdev: str = "") -> NicState:
         addresses=tuple(_addresses(info)) if isinstance(info, list) else UNKNOWN,
         parent=parent,
         parent_mtu_bytes=number(below.get("mtu")),
+        parent_link_up="UP" in below["flags"] if isinstance(below.get("flags"), list) else UNKNOWN,
     )
 
 

@@ -215,6 +215,9 @@ class Model:
         return ExecResult(0, f"{self.files[path][1]:o}\n", "") if path in self.files else failed("No such file")
 
     def _do_grep(self, words: list[str], _: bytes) -> ExecResult:
+        if words[1] == "DEVTYPE=vlan":
+            name = words[2].split("/")[4]
+            return OK if name in self.netdevs and self.netdevs[name].parent else failed("")
         if words[:2] == ["-rs", ""]:
             rows = {path: text for path, text in self.nvmet.values.items() if path.startswith(words[2])}
         else:
@@ -280,8 +283,8 @@ class Model:
     # --- network ---
 
     def _has_address(self, netdev: str, address: str) -> bool:
-        own = self.netdevs[netdev]
-        return own.up and any(one.partition("/")[0] == address for one in own.addresses)
+        own = [self.netdevs[netdev], *(one for one in self.netdevs.values() if one.parent == netdev)]
+        return any(one.up and address in {text.partition("/")[0] for text in one.addresses} for one in own)
 
     def _do_ip(self, words: list[str], _: bytes) -> ExecResult:
         if words[:2] == ["-j", "address"]:
@@ -291,6 +294,8 @@ class Model:
         if own is None:
             return failed("Cannot find device")
         if words[:2] == ["link", "set"]:
+            if words[4:] == ["up"] and own.parent and not self.netdevs[own.parent].up:
+                return failed("RTNETLINK answers: Network is down")
             self._link(own, name, words[4:])
         elif words[:2] == ["address", "replace"] and words[2] not in own.addresses:
             own.addresses.append(words[2])
@@ -342,6 +347,8 @@ class Model:
             return OK
         netdev = words[words.index("netdev") + 1]
         if "rdma_rxe" not in self.modules or name in self.rdma or netdev not in self.netdevs:
+            return failed("Invalid argument")
+        if self.netdevs[netdev].parent:  # Linux rxe_newlink: on top of a real device only
             return failed("Invalid argument")
         self.rdma[name] = netdev
         self.cm[name] = ["RoCE v2", "0"]

@@ -1,6 +1,8 @@
 """A whole host, read from a recording of a Soft-RoCE machine, and from one that answers nothing."""
 
+from fabric.host.actions import command
 from fabric.host.executor import RecordedExecutor
+from fabric.host.families.catalog import driver
 from fabric.host.observe import discover, observe_host, read_controllers, read_gid_files
 from fabric.host.settings import NicFacts
 from fabric.plan.model import HostPlan
@@ -40,6 +42,31 @@ LISTED = f"""[{{"HostNQN":"h","Subsystems":[{{"Name":"nvme-subsys0","NQN":"{KV1}
  {{"Name":"nvme0","Transport":"rdma","Address":"traddr=192.0.2.11,trsvcid=4420","State":"live","ANAState":"optimized"}}
 ]}}]}}]"""
 NAMES = (*ATTRIBUTES, "hostnqn", "hostid")
+
+
+def test_vlan_is_served_by_the_port_below() -> None:
+    executor = RecordedExecutor(
+        {
+            ("rdma", "-j", "link", "show"): said('[{"ifname":"mlx5_0","port":1,"state":"ACTIVE","netdev":"eth0"}]'),
+            ("ip", "-j", "address", "show"): said('[{"ifname":"eth0"},{"ifname":"eth0.100","link":"eth0"}]'),
+            ("grep", "-qsx", "DEVTYPE=vlan", "/sys/class/net/eth0.100/uevent"): said(""),
+            ("readlink", "-f", "/sys/class/net/eth0/device"): said("/sys/devices/pci0000:00/0000:3b:00.0\n"),
+            ("test", "-d", "/sys/class/net/eth0/ecn"): said(""),
+        }
+    )
+    facts = discover("eth0.100", executor)
+    assert facts == NicFacts("eth0.100", "mlx5_0", 1, "0000:3b:00.0", "ofed", parent="eth0", is_vlan=True)
+    plan = nic(family="mlx5", netdev="eth0.100")
+    for flavour, tool in (("inbox", "dcb"), ("ofed", "mlnx_qos")):
+        steps = driver("mlx5", flavour).steps(plan, facts)
+        lines = [command(step.action) for step in steps]
+        assert [line for line in lines if line.startswith(tool)]
+        assert not [line for line in lines if line.startswith(tool) and "eth0.100" in line]
+
+
+def test_one_end_of_a_pair_is_no_vlan() -> None:
+    executor = RecordedExecutor({("ip", "-j", "address", "show"): said('[{"ifname":"veth0","link":"veth1"}]')})
+    assert discover("veth0", executor).port == "veth0"
 
 
 def soft_roce() -> RecordedExecutor:

@@ -193,12 +193,21 @@ def test_host_without_what_a_part_needs_is_refused() -> None:
 
 def test_vlan_raises_what_is_below_and_lowers_it_again() -> None:
     model = bare()
-    model.netdevs = {"eth0": Netdev(up=True), "data0": Netdev(parent="eth0")}
+    model.netdevs = {"eth0": Netdev(), "data0": Netdev(parent="eth0")}
     before = model.snapshot()
     change = apply(Part.NIC, HOST, model)
-    assert model.netdevs["eth0"].mtu == 4200
+    assert (model.netdevs["eth0"].mtu, model.netdevs["eth0"].up) == (4200, True)
+    assert model.rdma == {"rxe_eth0": "eth0"}  # the kernel makes none on a VLAN
+    assert design(Part.NIC, HOST, model).is_empty
+    apply(Part.CONNECT, HOST, model)
+    assert len(model.controllers) == 1
+    model.boot()
+    assert len(model.controllers) == 1
+    apply(Part.CONNECT, replace(HOST, connections=()), model)
     revert_part(change, model)
-    assert model.snapshot() == before
+    left = {path for path in model.files if path.startswith("/etc/nvme/")}  # the host stays who it is
+    assert {path: text for path, text in model.files.items() if path not in left} == before["files"]
+    assert (model.snapshot()["netdevs"], model.rdma) == (before["netdevs"], {})
 
 
 def test_several_nics_get_sysctls_and_give_them_back() -> None:
