@@ -299,7 +299,12 @@ def _start_machines(
         machine = create(folder.machines, spec, tools.image, clock=tools.clock)
         machine.start(tools.accelerator)
         booting.append(machine)
-    _go_on(restored)
+    try:
+        _go_on(restored)
+    except HostError:  # the next lab boots, rather than to fail alike
+        for machine in restored:
+            warm.drop(machine.spec)
+        raise
     _together(lambda one: _wait(one, tools), booting)
     for machine in () if is_fresh else booting:
         try:

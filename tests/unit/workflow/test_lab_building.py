@@ -125,3 +125,10 @@ def test_name_that_no_machine_can_have_is_refused_before_anything_starts() -> No
         ("GPU_1", "this is no name for a machine"),
         ("target1", "this is no name for a disk of kind null"),
     ]
+
+
+def test_shipped_inventories_say_alike_how_to_log_in() -> None:
+    """Ansible has no way to say it once: each must suffice as `-i` alone."""
+    texts = {(topology(name) / "group_vars" / "all.yml").read_text(encoding="utf-8") for name in TOPOLOGIES}
+    assert len(texts) == len(TOPOLOGIES)
+    assert len({text.partition("\n\n")[0] for text in texts}) == 1

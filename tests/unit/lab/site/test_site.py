@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from fabric.errors import HostError
-from fabric.lab.site import LabFolder, Tools, bring_up, open_site, take_down
-from fabric.lab.vm import Accelerator
+from fabric.lab.site import LabFolder, Tools, bring_up, open_site, site, take_down
+from fabric.lab.site.states import WarmStates, qemu_version
+from fabric.lab.vm import Accelerator, Machine, MachineSpec
 from fabric.observe import Recorder
 from fabric.workflow.environment import SystemClock
 
@@ -39,3 +40,23 @@ def test_dead_lab_cannot_be_opened(tmp_path: Path) -> None:
         open_site(folder.path, tools("", tmp_path))
     assert take_down(folder.path) == ("leaf1", "leaf2")
     assert not LabFolder(folder.path).is_ours()
+
+
+def test_warm_state_whose_machine_does_not_go_on_is_used_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each `lab up` would fail alike, for `--fresh` leaves states as they are. The machine stands for QEMU's."""
+
+    class Stuck:
+        spec = MachineSpec("host1")
+
+        def go_on(self) -> None:
+            raise HostError("QEMU hung up", where="host1")
+
+    used = tools("", tmp_path)
+    warm = WarmStates(used.cache, used.image, used.accelerator, qemu_version(), used.clock)
+    (used.cache / "states" / warm.key(Stuck.spec)).mkdir(parents=True)
+    monkeypatch.setattr(site, "_restored", lambda *_: Stuck())
+    monkeypatch.setattr(Machine, "go_on", Stuck.go_on)
+    folder = begun(tmp_path / "lab")
+    with pytest.raises(HostError, match="QEMU hung up"):
+        site._start_machines(folder, [Stuck.spec], used, is_fresh=False)
+    assert warm.find(Stuck.spec) is None
