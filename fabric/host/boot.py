@@ -26,10 +26,11 @@ _RELOAD: Final = Run(("systemctl", "daemon-reload"))
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """What systemd says of one unit; all False for one that it does not know."""
+    """What systemd says of one unit; all False for one that it does not know. trying: it fails and is started again."""
 
     active: bool = False
     enabled: bool = False
+    trying: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,11 @@ def read_units(names: Sequence[str], executor: Executor) -> dict[str, UnitState]
     blocks = (dict(line.partition("=")[::2] for line in block.splitlines()) for block in done.stdout.split("\n\n"))
     found = {block.get("Id", ""): block for block in blocks}
     return {
-        name: UnitState(own.get("ActiveState") == "active", own.get("UnitFileState") == "enabled")
+        name: UnitState(
+            own.get("ActiveState") == "active",
+            own.get("UnitFileState") == "enabled",
+            own.get("ActiveState") == "activating",
+        )
         for name in names
         for own in (found.get(name, {}),)
     }
@@ -110,7 +115,7 @@ def boot_change(wanted: Sequence[PutFile], executor: Executor, *, gone: Sequence
         tuple(forward),
         stopped,
         tuple(_before_back(kept, new, states)),
-        tuple(_after_back(changes, old, new, leaving, states)),
+        (*_after_back(changes, old, new, leaving, states), *_tried_again(kept, leaving, states)),
         (*_file_lines(changes, old), *_unit_lines(kept, leaving, states)),
         frozenset(touched),
         states,
@@ -169,6 +174,13 @@ def _after_back(
         yield Run(("rmdir", "--ignore-fail-on-non-empty", _AGENT_FOLDER), if_exists=_AGENT_FOLDER)
 
 
+def _tried_again(kept: Sequence[str], leaving: Sequence[str], states: Mapping[str, UnitState]) -> Iterable[Action]:
+    """A unit that waits for its target waits on; what it comes to is nobody's business here."""
+    trying = [unit for unit in (*kept, *leaving) if states[unit].trying]
+    if trying:
+        yield Run(("systemctl", "start", "--no-block", *trying))
+
+
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 
@@ -198,11 +210,12 @@ def _text_lines(path: str, before: str | None, after: str | None) -> Iterable[st
 def _unit_lines(kept: Sequence[str], leaving: Sequence[str], states: Mapping[str, UnitState]) -> Iterable[str]:
     for unit in kept:
         state = states[unit]
-        if state != UnitState(active=True, enabled=True):
+        if not (state.active and state.enabled):
             yield from setting_lines(unit, _said(state), _said(UnitState(active=True, enabled=True)))
     for unit in leaving:
         yield from setting_lines(unit, _said(states[unit]), _said(UnitState()))
 
 
 def _said(state: UnitState) -> str:
-    return f"{'enabled' if state.enabled else 'disabled'}, {'active' if state.active else 'inactive'}"
+    now = "active" if state.active else "tried again and again" if state.trying else "inactive"
+    return f"{'enabled' if state.enabled else 'disabled'}, {now}"

@@ -442,7 +442,7 @@ class Model:
         for unit in units:
             if f"{UNITS}/{unit}" not in self.files and unit not in self.active:
                 return failed(f"Unit file {unit} does not exist.")
-        return self._units(verb, units, now="--now" in words)
+        return self._units(words, units)
 
     def _do_journalctl(self, words: list[str], _: bytes) -> ExecResult:
         return ExecResult(0, self.journal.get(words[-1].removeprefix("--unit="), ""), "")
@@ -450,18 +450,24 @@ class Model:
     def _shown(self, unit: str) -> str:
         is_file = f"{UNITS}/{unit}" in self.files
         state = ("enabled" if unit in self.enabled else "disabled") if is_file else ""
-        return f"Id={unit}\nActiveState={'active' if unit in self.active else 'inactive'}\nUnitFileState={state}\n"
+        now = "active" if unit in self.active else "activating" if self._is_tried(unit) else "inactive"
+        return f"Id={unit}\nActiveState={now}\nUnitFileState={state}\n"
 
-    def _units(self, verb: str, units: list[str], *, now: bool) -> ExecResult:
-        done = []
+    def _is_tried(self, unit: str) -> bool:
+        return unit in self.failed_units and self._unit_lines(unit, "Restart") == ["on-failure"]
+
+    def _units(self, words: list[str], units: list[str]) -> ExecResult:
+        verb, done = words[0], []
         for unit in units:
             if verb == "enable":
                 self.enabled.add(unit)
             elif verb == "disable":
                 self.enabled.discard(unit)
-                done += [self._stop(unit)] if now else []
+                done += [self._stop(unit)] if "--now" in words else []
             elif verb == "stop":
                 done.append(self._stop(unit))
+            elif "--no-block" in words:
+                self._start(unit)
             elif verb in {"start", "restart"}:
                 done += [self._stop(unit)] if verb == "restart" else []
                 done.append(self._start(unit))
@@ -488,6 +494,8 @@ class Model:
         return OK
 
     def _stop(self, unit: str) -> ExecResult:
+        if self._is_tried(unit):
+            self.failed_units.discard(unit)
         if unit in self.active:
             self.active.discard(unit)
             for line in self._unit_lines(unit, "ExecStop"):
@@ -537,7 +545,7 @@ class Model:
 
     def retry(self, unit: str) -> None:
         """Starts a unit that failed and that systemd tries again."""
-        if unit in self.failed_units and self._unit_lines(unit, "Restart") == ["on-failure"]:
+        if self._is_tried(unit):
             self._start(unit)
 
     def snapshot(self) -> dict[str, object]:

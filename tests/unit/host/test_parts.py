@@ -559,6 +559,27 @@ def test_target_that_does_not_answer_leaves_the_host_as_before() -> None:
     assert model.snapshot() == before
 
 
+@pytest.mark.parametrize("connections", [(ONE,), (ONE, TWO), ()], ids=["same", "more", "none"])
+def test_connection_that_waits_for_its_target_waits_on_after_a_way_back(connections: tuple[Connection, ...]) -> None:
+    model = ready(HOST)
+    apply(Part.CONNECT, HOST, model)
+    there, model.reachable = model.reachable, set()
+    model.boot()
+    before = model.snapshot()
+    intent = replace(HOST, connections=connections)
+    change = design(Part.CONNECT, intent, model)
+    assert f"-{connection_unit(ONE)}: enabled, tried again and again" in change.diff.splitlines()
+    if connections:
+        with pytest.raises(HostError, match="was not changed"):
+            apply(Part.CONNECT, intent, model)
+    else:
+        revert_part(apply(Part.CONNECT, intent, model), model)
+    assert model.snapshot() == before
+    model.reachable = there
+    model.retry(connection_unit(ONE))
+    assert len(model.controllers) == 1
+
+
 def test_controller_that_reconnects_is_waited_for() -> None:
     model = ready(HOST)
     apply(Part.CONNECT, HOST, model)
