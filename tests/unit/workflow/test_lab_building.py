@@ -1,5 +1,8 @@
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from fabric.intent import NvmeTarget, load
 from fabric.lab.site import End, LabSpec
 from fabric.lab.vm import Disk, DiskKind
 from fabric.nos import catalog
+from fabric.remote.ansible import read_inventory
 from fabric.workflow import Environment
 from fabric.workflow.lab import TOPOLOGIES, design_lab, lab_spec, topology
 from fabric.workflow.lab.process import reader_of
@@ -132,3 +136,16 @@ def test_shipped_inventories_say_alike_how_to_log_in() -> None:
     texts = {(topology(name) / "group_vars" / "all.yml").read_text(encoding="utf-8") for name in TOPOLOGIES}
     assert len(texts) == len(TOPOLOGIES)
     assert len({text.partition("\n\n")[0] for text in texts}) == 1
+
+
+def test_folder_of_the_lab_may_have_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a lab 5%d"
+    folder.mkdir()
+    row = {"host": "127.0.0.1", "port": 4711, "user": "root", "known_hosts": f"{folder}/known_hosts"}
+    (folder / "running.json").write_text(json.dumps({"host1": row}), encoding="utf-8")
+    monkeypatch.setenv("FABRICCTL_LAB", str(folder))
+    found = read_inventory([topology("direct")], prefixes=("ansible_",))
+    variables = found.hosts["host1"].variables
+    words = shlex.split(str(found.values[variables["ansible_ssh_common_args"]]))
+    assert words[:2] == ["-o", f'UserKnownHostsFile="{tmp_path}/a lab 5%%d/known_hosts"']  # ssh_config(5): % is a token
+    assert found.values[variables["ansible_port"]] == 4711
