@@ -46,6 +46,7 @@ class DeviceResult:
         error: what went wrong, "" if nothing.
         remedy: what to do now, "" if nothing.
         disruptive: traffic was interrupted.
+        notes: (code, text) of what a reader must know of the change before it is made.
     """
 
     device: str
@@ -57,3 +58,4 @@ class DeviceResult:
     remedy: str = ""
     disruptive: bool = False
     steps: tuple[StepRecord, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()

@@ -8,7 +8,7 @@ from typing import Final
 from fabric.host.change import Part
 from fabric.plan.model import Note
 from fabric.state import DeviceResult, Outcome
-from fabric.workflow.hosts import LINUX, load_change, load_intents, reports_of, results_of
+from fabric.workflow.hosts import LINUX, load_change, load_intents, notes_of_change, reports_of, results_of
 
 __all__ = (
     "PartPreview",
@@ -69,19 +69,14 @@ def previews(run: Path) -> tuple[PartPreview, ...]:
 
 
 def host_notes(run: Path) -> tuple[tuple[str, Note], ...]:
-    """Returns what a reader must know of the changes: what interrupts, has no way back, or nobody has seen work."""
+    """Returns what a reader must know of the changes, those that a check mode found too."""
     notes: list[tuple[str, Note]] = []
+    results = results_of(run)
     for intent in load_intents(run):
         for part in Part:
-            change = load_change(run, intent.host, part)
-            if change is None:
-                continue
-            said = (
-                ("interrupts-traffic", change.disruptive),
-                ("cannot-be-restored", change.cannot_restore),
-                ("unconfirmed-fact", change.unconfirmed),
-            )
-            notes += [(intent.host, Note(code, f"{part.value}: {'; '.join(texts)}")) for code, texts in said if texts]
+            change, result = load_change(run, intent.host, part), results.get((intent.host, part))
+            said = notes_of_change(change) if change is not None else result.notes if result is not None else ()
+            notes += [(intent.host, Note(code, text)) for code, text in said]
     return tuple(notes)
 
 

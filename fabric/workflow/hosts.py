@@ -67,6 +67,7 @@ __all__ = (
     "load_intents",
     "make_intents",
     "managed_plans",
+    "notes_of_change",
     "part_result",
     "prepare_back",
     "record_change",
@@ -277,7 +278,18 @@ def part_result(change: PartChange, outcome: Outcome, error: FabricError | None 
         error=_said(error) if error else "",
         remedy=error.remedy if error else "",
         disruptive=bool(change.disruptive),
+        notes=notes_of_change(change),
     )
+
+
+def notes_of_change(change: PartChange) -> tuple[tuple[str, str], ...]:
+    """Returns (code, text) of what a reader must know: what interrupts, has no way back, or nobody has seen work."""
+    said = (
+        ("interrupts-traffic", change.disruptive),
+        ("cannot-be-restored", change.cannot_restore),
+        ("unconfirmed-fact", change.unconfirmed),
+    )
+    return tuple((code, f"{change.part.value}: {'; '.join(texts)}") for code, texts in said if texts)
 
 
 def failed_result(host: str, error: FabricError) -> DeviceResult:

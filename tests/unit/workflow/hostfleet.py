@@ -57,6 +57,8 @@ class Fleet:
     dead: set[str] = field(default_factory=set)
     killed: set[tuple[str, Part]] = field(default_factory=set)
     disruptive: tuple[str, ...] = ()
+    cannot_restore: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
     error: FabricError | None = None
     status: str = ""
     drift: str = ""
@@ -138,7 +140,8 @@ class Fleet:
         if (host, part) in self.done:
             return PartChange(host, part, (), (), "")
         forward, backward = (PutFile("/etc/x", "new"),), (PutFile("/etc/x", "old"),)
-        return PartChange(host, part, forward, backward, f"+ {part} of {host}{self.drift}", self.disruptive)
+        known = (self.disruptive, self.cannot_restore, self.unconfirmed)
+        return PartChange(host, part, forward, backward, f"+ {part} of {host}{self.drift}", *known)
 
     def _back(self, run: Path, host: str) -> str:
         for part in (Part.CONNECT, Part.NIC, Part.TARGET) if host.startswith("gpu") else (Part.TARGET, Part.NIC):

@@ -1,5 +1,6 @@
 """The verbs on hosts alone: they contact no switch, and what they did can be taken back."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,21 @@ def test_apply_sets_up_everything_and_its_run_can_be_taken_back(
     assert not plan_hosts(request_, environment(fleet, tmp_path)).changed
     assert rollback(run, request_, environment(fleet, tmp_path)).verdict is Verdict.OK
     assert fleet.done == set()
+
+
+def test_plan_tells_what_has_no_way_back_before_anything_is_done(
+    fleet: Fleet, request_: Request, tmp_path: Path
+) -> None:
+    fleet.disruptive, fleet.cannot_restore = ("the link stops",), ("ens1 cnp-dscp",)
+    fleet.unconfirmed = ("nobody saw it",)
+    planned = plan_hosts(request_, environment(fleet, tmp_path))
+    assert {("gpu1", note.code, note.text) for host, note in planned.notes if host == "gpu1"} >= {
+        ("gpu1", "interrupts-traffic", "nic: the link stops"),
+        ("gpu1", "cannot-be-restored", "nic: ens1 cnp-dscp"),
+        ("gpu1", "unconfirmed-fact", "nic: nobody saw it"),
+    }
+    done = apply_hosts(replace(request_, disruptive=True), environment(fleet, tmp_path))
+    assert [one for one in done.notes if one[0]] == [one for one in planned.notes if one[0]]
 
 
 def test_connect_and_disconnect_touch_connections_alone(fleet: Fleet, request_: Request, tmp_path: Path) -> None:
