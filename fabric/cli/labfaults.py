@@ -156,7 +156,8 @@ def list_faults(*, as_json: o.Json = False) -> None:
     printer.document(found)
     for one in found:
         fault = one["fault"]
-        printer.line(f"{one['number']}: {fault['kind']} at {fault['switch']}:{fault['port']}, struck {one['struck']}")
+        what = "over" if one["is_over"] else f"struck {one['struck']}"
+        printer.line(f"{one['number']}: {fault['kind']} at {fault['switch']}:{fault['port']}, {what}")
     if not found:
         printer.line("no faults")
 

@@ -88,11 +88,13 @@ class ActiveFault:
     Attributes:
         number: by which it is removed.
         struck: frames that it struck; 0 for `down` and `storm`, which strike no single frames.
+        is_over: whether it is a storm that has ended.
     """
 
     number: int
     fault: CableFault
     struck: int = 0
+    is_over: bool = False
 
 
 class CableFaults:
@@ -107,6 +109,7 @@ class CableFaults:
         self._cores = cores
         self._far = {one: other for ends in cables for one, other in (ends, ends[::-1])}
         self._faults: dict[int, tuple[CableFault, int]] = {}  # with the number of its rule at the core, 0 for none
+        self._storms: dict[int, int] = {}  # when each ends, ns
         self._numbers = itertools.count(1)
 
     def add(self, fault: CableFault, now_ns: int) -> tuple[int, Sequence[Action]]:
@@ -122,17 +125,17 @@ class CableFaults:
         flaw = fault.flaw()
         if flaw:
             raise FabricError("the fault cannot be", found=flaw, where=where)
-        rule = fault.rule()
+        rule, number = fault.rule(), next(self._numbers)
         at, actions = 0, list[Action]()
         if rule is not None:
             at = core.faults.add(rule)
         elif fault.kind is CableFaultKind.DOWN:
             self._set_down(fault, down=True)
         else:
-            until_ns = now_ns + fault.duration_ms * _MS
-            actions = core.storm(fault.port, fault.priority, until_ns=until_ns, now_ns=now_ns)
-        number = next(self._numbers)
+            self._storms[number] = now_ns + fault.duration_ms * _MS
         self._faults[number] = (fault, at)
+        if number in self._storms:
+            actions = self._blow(fault, now_ns)
         return number, actions
 
     def remove(self, number: int, now_ns: int) -> tuple[CableFault, Sequence[Action]]:
@@ -150,14 +153,27 @@ class CableFaults:
         elif fault.kind is CableFaultKind.DOWN:
             self._set_down(fault, down=self._is_cut(fault))
         else:
-            return fault, core.storm(fault.port, fault.priority, until_ns=now_ns, now_ns=now_ns)
+            del self._storms[number]
+            return fault, self._blow(fault, now_ns)
         return fault, ()
 
-    def active(self) -> tuple[ActiveFault, ...]:
+    def _blow(self, fault: CableFault, now_ns: int) -> list[Action]:
+        """Lets the storms of one place last as long as the longest of them."""
+        place = _place_of(fault)
+        ends = [end_ns for number, end_ns in self._storms.items() if _place_of(self._faults[number][0]) == place]
+        until_ns = max(ends, default=now_ns)
+        return self._cores[fault.switch].storm(fault.port, fault.priority, until_ns=until_ns, now_ns=now_ns)
+
+    def active(self, now_ns: int) -> tuple[ActiveFault, ...]:
         """Returns the faults in the order they were added."""
         struck = {name: core.faults.struck() for name, core in self._cores.items()}
         return tuple(
-            ActiveFault(number, fault, struck[fault.switch][at][1] if at else 0)
+            ActiveFault(
+                number,
+                fault,
+                struck[fault.switch][at][1] if at else 0,
+                is_over=self._storms.get(number, now_ns + 1) <= now_ns,
+            )
             for number, (fault, at) in self._faults.items()
         )
 
@@ -172,6 +188,10 @@ class CableFaults:
     def _is_cut(self, fault: CableFault) -> bool:
         cut = {(one.switch, one.port) for one, _ in self._faults.values() if one.kind is CableFaultKind.DOWN}
         return not cut.isdisjoint(self._ends(fault))
+
+
+def _place_of(fault: CableFault) -> tuple[str, str, int]:
+    return fault.switch, fault.port, fault.priority
 
 
 def cable_fault_from_json(data: Json) -> CableFault:

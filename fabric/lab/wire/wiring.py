@@ -223,7 +223,7 @@ class Wiring:
         Raises:
             TimeoutError: as `ask`.
         """
-        return self._questions.ask(self._faults.active, timeout_s)
+        return self._questions.ask(lambda: self._faults.active(self._now_ns), timeout_s)
 
     def start_capture(self, endpoint: Endpoint, path: Path, timeout_s: float = _ASK_S) -> None:
         """Records what crosses a port from now on, both directions, in a pcap file that can be read meanwhile.

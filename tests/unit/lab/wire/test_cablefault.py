@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from fabric.errors import FabricError
-from fabric.lab.wire import ActiveFault, CableFault, CableFaultKind, PacketKind, Wiring, cable_fault_from_json
+from fabric.lab.wire import (
+    ActiveFault,
+    CableFault,
+    CableFaultKind,
+    PacketKind,
+    SwitchCore,
+    Wiring,
+    cable_fault_from_json,
+)
 from fabric.lab.wire.cablefault import CableFaults
 from fabric.lab.wire.capture import Captures
 from fabric.lab.wire.pcap import read_pcap
@@ -18,6 +26,8 @@ from fabric.lab.wire.roce import read_bth
 from fabric.serial import to_json
 from tests.unit.lab.wire.peers import LEAF, P0, P1, Peer, counters, pause, peers, wired
 from tests.unit.lab.wire.wiring import LOSSLESS, device, flow, switch
+
+MS = 1_000_000
 
 
 def fault(kind: str, **fields: object) -> CableFault:
@@ -307,3 +317,35 @@ def test_cable_between_switches_is_cut_for_both_of_them() -> None:
     assert cores["leaf1"].faults.is_down("p0")
     faults.remove(far, 0)
     assert [core.faults.idle for core in cores.values()] == [True, True]
+
+
+def storm(seconds: float, *, port: str = "p0") -> CableFault:
+    return fault("storm", port=port, duration_ms=round(seconds * 1000))
+
+
+def is_held(core: SwitchCore, at_ns: int) -> bool:
+    """Returns whether a frame of the stormy priority stays in the switch then."""
+    sent = core.receive("p1", flow(1, 0).frame(at_ns, bytes(100)), at_ns)
+    return not sent
+
+
+def test_storm_that_ends_first_leaves_the_other_in_force() -> None:
+    core = switch()
+    faults = CableFaults({LEAF: core})
+    long, _ = faults.add(storm(2), 0)
+    short, _ = faults.add(storm(1), 0)
+    core.advance(1_500 * MS)
+    assert is_held(core, 1_500 * MS)
+    faults.remove(short, 1_600 * MS)
+    assert is_held(core, 1_700 * MS)
+    faults.remove(long, 1_800 * MS)
+    core.advance(1_900 * MS)
+    assert not is_held(core, 1_950 * MS)
+
+
+def test_storm_that_is_over_is_said_to_be() -> None:
+    faults = CableFaults({LEAF: switch()})
+    faults.add(storm(1), 0)
+    faults.add(fault("down"), 0)
+    assert [one.is_over for one in faults.active(999 * MS)] == [False, False]
+    assert [one.is_over for one in faults.active(1_000 * MS)] == [True, False]
