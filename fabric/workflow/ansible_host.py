@@ -25,6 +25,7 @@ from fabric.workflow.ansible_shell import AnsibleClient, Execute
 from fabric.workflow.environment import SystemClock
 from fabric.workflow.hosts import (
     LINUX,
+    back_result,
     failed_result,
     load_change,
     load_intent,
@@ -187,10 +188,10 @@ def _back(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object
         is_changed = revert_part(change, reach.executor, redesign=design)
     except FabricError as error:
         outcome = Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED
-        return _ended(task, part, part_result(change, outcome, error))
+        return _ended(task, part, back_result(change, outcome, error))
     if not is_changed:
         return _ended(task, part, DeviceResult(task.host, LINUX, Outcome.UNCHANGED))
-    return _ended(task, part, part_result(change, Outcome.COMMITTED))
+    return _ended(task, part, back_result(change, Outcome.COMMITTED))
 
 
 def _drawn(change: PartChange) -> str:

@@ -1,5 +1,6 @@
 """A change set as text for people: one line a row, equal values together. The JSON of the run folder has every path."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
@@ -7,9 +8,11 @@ from typing import Final
 from fabric.diff import Change, Op
 from fabric.tree import Value
 
-__all__ = ("shown", "told")
+__all__ = ("inverted", "shown", "told")
 
 _SIGNS: Final = {Op.ADD: "+", Op.REPLACE: "~", Op.REMOVE: "-"}
+_SPANS: Final = re.compile(r"^@@ -(\S+) \+(\S+) @@")
+_HEAD: Final = 2  # lines that name a file in a unified diff
 _TOLD: Final = 3  # lines that one line of an error names
 
 
@@ -23,6 +26,42 @@ def told(steps: Sequence[Change]) -> str:
     lines = shown(steps).splitlines()
     more = len(lines) - _TOLD
     return "; ".join(lines[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+
+
+def inverted(diff: str) -> str:
+    """Returns a unified diff as that of the way back: what came goes, and what went comes, removals first."""
+    return "\n".join(line for block in _blocks(diff.splitlines()) for line in _inverted(block))
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yields the head of each file, the lines that go with those that come for them, and every other line alone."""
+    at = 0
+    while at < len(lines):
+        size = _HEAD if _is_head(lines, at) else _replaced(lines, at) or 1
+        yield list(lines[at : at + size])
+        at += size
+
+
+def _is_head(lines: Sequence[str], at: int) -> bool:
+    found = lines[at : at + _HEAD + 1]
+    return [one[:4] for one in found[:_HEAD]] == ["--- ", "+++ "] and found[-1].startswith("@@ ")
+
+
+def _replaced(lines: Sequence[str], at: int) -> int:
+    end = at
+    for sign in "-+":
+        while end < len(lines) and lines[end].startswith(sign) and not _is_head(lines, end):
+            end += 1
+    return end - at
+
+
+def _inverted(block: Sequence[str]) -> list[str]:
+    if _is_head([*block, "@@ "], 0):
+        return [f"--- {block[1][4:]}", f"+++ {block[0][4:]}"]
+    if block[0][:1] not in {"-", "+"}:
+        return [_SPANS.sub(r"@@ -\2 +\1 @@", block[0])]
+    come = [f"-{line[1:]}" for line in block if line.startswith("+")]
+    return [*come, *(f"+{line[1:]}" for line in block if line.startswith("-"))]
 
 
 def _row(step: Change) -> tuple[Op, tuple[str, ...]]:

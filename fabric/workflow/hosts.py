@@ -30,7 +30,7 @@ One part of one host, as the playbooks' plug-in does it (with `fabric.host.chang
     the way back (`back`, a run made by `prepare_back`):
         change = load_change(run, host, part)          # None: nothing to take back
         revert_part(change, executor)
-        record_result(run, part, part_result(change, Outcome.COMMITTED))     # or ROLLBACK_FAILED + error
+        record_result(run, part, back_result(change, Outcome.COMMITTED))     # or UNCHANGED, ROLLBACK_FAILED + error
     each ends with
         return task_result(result)                     # Ansible's: changed, failed, msg, diff
 
@@ -50,12 +50,14 @@ from fabric.intent import Fabric, Loaded
 from fabric.plan.model import FabricPlan, HostPlan
 from fabric.state import DeviceResult, Outcome
 from fabric.units import natural_key
+from fabric.workflow.difftext import inverted
 from fabric.workflow.runfolder import read_data, read_document, write_data, write_document
 
 __all__ = (
     "LINUX",
     "TOUCHED",
     "HostIntents",
+    "back_result",
     "changes_of",
     "expect",
     "failed_result",
@@ -280,6 +282,12 @@ def part_result(change: PartChange, outcome: Outcome, error: FabricError | None 
         disruptive=bool(change.disruptive),
         notes=notes_of_change(change),
     )
+
+
+def back_result(change: PartChange, outcome: Outcome, error: FabricError | None = None) -> DeviceResult:
+    """Returns the result of taking one part back; its diff is that of the way back."""
+    result = part_result(change, outcome, error)
+    return replace(result, changes=len(change.backward), diff=inverted(change.diff))
 
 
 def notes_of_change(change: PartChange) -> tuple[tuple[str, str], ...]:

@@ -28,6 +28,7 @@ from fabric.serial import Json
 from fabric.state import DeviceResult, Outcome
 from fabric.workflow.hosts import (
     LINUX,
+    back_result,
     changes_of,
     failed_result,
     load_change,
@@ -144,7 +145,7 @@ class Play:
             )
             if (change.host, change.part) not in results_of(self.run):
                 outcome = Outcome.REFUSED if change.host in left_out else Outcome.ROLLBACK_FAILED
-                record_result(self.run, change.part, part_result(change, outcome, error))
+                record_result(self.run, change.part, back_result(change, outcome, error))
 
     def refuse(self, stage: Stage, hosts: Sequence[str], reason: str, remedy: str = "") -> None:
         """Records for each part of `stage` that it was not touched, and why."""

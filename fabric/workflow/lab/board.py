@@ -25,6 +25,7 @@ __all__ = ("FRAMES_PER_PORT", "board_of")
 
 FRAMES_PER_PORT: Final = 48  # the lab's own choice, see above
 _FRAME_BYTES: Final = 4200  # a Soft-RoCE packet of the largest path MTU, 4096, with its headers
+_XON_OFFSET_FRAMES: Final = 2  # the lab's own choice where the configuration has none: with 0 each frame pauses anew
 _SPARE_HEADROOM_FRAMES: Final = 8  # where nobody knows: a pause takes effect after at most two frames here
 
 
@@ -44,6 +45,7 @@ def board_of(switch: Switch, plan: SwitchPlan | None, *, rate_bps: int) -> Platf
         rate_bps=rate_bps,
         headroom_bytes=_headroom_bytes(plan),
         lossless_by_pfc=can.headroom_owner.value is HeadroomOwner.PLATFORM,
+        xon_offset_bytes=_XON_OFFSET_FRAMES * _FRAME_BYTES,
         quantum_bytes=2 * _FRAME_BYTES,
         queue_buffer_bytes=shared,
         marks_all_above_kmax=can.marks_all_above_kmax.value,

@@ -229,6 +229,7 @@ def test_a_part_is_taken_back_and_may_be_again(host: Host) -> None:
     for is_changed in (True, False):
         seen = host.do("back", of="nic")
         assert (seen["changed"], seen["failed"], host.now) == (is_changed, False, "old")
+        assert seen["diff"] == ("-new\n+old" if is_changed else "")
     assert host.do("back", of="nic", check_mode=True)["changed"] is False
     assert host.do("back", of="connect")["changed"] is False
 
