@@ -40,6 +40,7 @@ def test_every_cable_of_a_topology_is_wired_and_every_switch_can_be_read() -> No
     assert boards["leaf2"].lossless_by_pfc
     assert not boards["leaf1"].lossless_by_pfc
     assert boards["leaf2"].headroom_bytes > 0
+    assert {board.xon_offset_bytes for board in boards.values()} == {2 * 4200}  # else each frame pauses and resumes
 
 
 def test_direct_has_no_switch_and_its_target_a_disk() -> None:
