@@ -99,9 +99,13 @@ def read_devices(inventory: RawInventory) -> tuple[dict[str, Device], list[Flaw]
 
 
 def _kinds(hosts: Mapping[str, RawHost], flaws: list[Flaw]) -> Iterator[tuple[str, str]]:
+    groups = {group for host in hosts.values() for group in host.groups}
     for name, host in hosts.items():
         kinds = [kind for kind in _KINDS if kind in host.groups]
         stray = sorted(_BOUND & set(host.variables))
+        if kinds and name in groups:
+            what = "the device is named like a group: Ansible takes the name for the group, in limits too"
+            flaws.append(Flaw(what, Spot(name), remedy="Rename the one or the other."))
         if DEVICE_NAME.fullmatch(name) is None and (kinds or stray):
             what = "the name has characters that a device would take for something else"
             flaws.append(Flaw(what, found=shown(name), expected="letters, digits and ._-, at most 63"))

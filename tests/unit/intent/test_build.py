@@ -471,3 +471,13 @@ def test_a_tagged_nic_needs_a_tagged_port() -> None:
     (found,) = complaints(raw(devices))
 
     assert "the NIC sends tagged frames, and the port has no vlan (found gpu1:ens1 120, leaf1:Ethernet1)" in found
+
+
+def test_device_that_is_named_like_a_group_is_refused() -> None:
+    devices = small()
+    group, variables = devices["gpu1"]
+    devices["gpu1"] = (f"{group} kv1", variables)
+    assert complaints(raw(devices)) == [
+        "kv1: the device is named like a group: Ansible takes the name for the group, in limits too. "
+        "Rename the one or the other."
+    ]
