@@ -297,6 +297,7 @@ def rollback(
     disruptive: o.Disruptive = False,
     switches_only: o.SwitchesOnly = False,
     confirm_s: o.ConfirmS = 300,
+    extra_vars: o.ExtraVars = None,
     runs: o.Runs = Path("runs"),
     workers: o.Workers = 8,
     vault_file: o.VaultFile = None,
@@ -317,7 +318,7 @@ def rollback(
     sources = list(inventory or ()) or list(sources_of_run(run))
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
     more = {"disruptive": disruptive, "confirm_s": confirm_s, "workers": workers, "hosts": not switches_only}
-    request = request_of(sources, None, runs=runs, vault=vault, **more)
+    request = request_of(sources, extra_vars, runs=runs, vault=vault, **more)
     finish(printer, run_rollback(run, request, environment_of(printer)))
 
 

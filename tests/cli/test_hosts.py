@@ -89,8 +89,9 @@ def test_the_whole_fabric_takes_hosts_unless_told_otherwise(
     assert done.exit_code == 0, done.output
     run = next((tmp_path / "runs").glob("*-provision"))
     assert invoke("check", *typed, "--live").exit_code == 0
-    back = invoke("rollback", str(run), *typed)
+    back = invoke("rollback", str(run), *typed, "-e", "ansible_user=admin")  # what logging in took there, it takes here
     assert back.exit_code == 0, back.output
+    assert fleet.given[-1]["ansible_user"] == "admin"
     assert fleet.done == set()
     calls = list(fleet.calls)
     alone = invoke("provision", *typed, "--switches-only")
