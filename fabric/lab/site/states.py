@@ -3,7 +3,8 @@
     CACHE/states/KEY/   what `Machine.snapshot` wrote; its time is when it was last used
 
 The key covers all that a saved memory depends on: image, machine, emulator and its version. A state that nobody used
-for two weeks goes. It holds the keys of a lab's machine, which reach no further than this machine's loopback address.
+for two weeks goes, unless a machine runs on it. It holds the keys of a lab's machine, which reach no further than this
+machine's loopback address.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from typing import Final
 from fabric import serial
 from fabric.clock import Clock
 from fabric.errors import HostError
-from fabric.lab.vm import Accelerator, Image, Machine, MachineSpec
+from fabric.lab.vm import Accelerator, Image, Machine, MachineSpec, processes
 from fabric.lab.vm.programs import find
 
 __all__ = ("WarmStates", "qemu_version")
@@ -98,5 +99,6 @@ class WarmStates:
         for folder in self._folder.iterdir():
             limit_s = _PART_S if folder.name.startswith("new-") else _KEPT_S
             with suppress(OSError):
-                if self._clock.unix_s() - folder.stat().st_mtime > limit_s:
+                is_old = self._clock.unix_s() - folder.stat().st_mtime > limit_s
+                if is_old and not processes.is_open_below(folder):
                     shutil.rmtree(folder, ignore_errors=True)

@@ -17,7 +17,16 @@ from typing import Final
 
 from fabric import serial
 
-__all__ = ("ProcessRecord", "end", "is_running", "read_record", "record_of", "write_record")
+__all__ = (
+    "ProcessRecord",
+    "end",
+    "is_open_below",
+    "is_running",
+    "read_record",
+    "record_of",
+    "with_token",
+    "write_record",
+)
 
 _PROC: Final = Path("/proc")
 _START_FIELD: Final = 22 - 3  # proc(5) stat: (22) starttime, counted after the name, which ends field (2)
@@ -89,6 +98,20 @@ def with_token(token: str) -> Iterator[ProcessRecord]:
             words = (folder / "cmdline").read_bytes()
             if token.encode() in words and (record := record_of(int(folder.name), token)):
                 yield record
+
+
+def is_open_below(folder: Path) -> bool:
+    """Returns whether a process that this user may look at has a file of the folder open."""
+    start = f"{folder.absolute()}/"
+    for process in _PROC.iterdir():
+        if not process.name.isdigit():
+            continue
+        with suppress(OSError):  # it has ended, or is somebody else's
+            for one in (process / "fd").iterdir():
+                with suppress(OSError):
+                    if os.readlink(one).startswith(start):  # noqa: PTH115  (no path: it may be a pipe)
+                        return True
+    return False
 
 
 def end(record: ProcessRecord, *, patience_s: float = 5.0) -> bool:

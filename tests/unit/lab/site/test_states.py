@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,3 +46,21 @@ def test_state_that_nobody_used_for_two_weeks_goes_and_one_in_use_stays(tmp_path
     assert later.find(SPEC) is not None
     assert later.find(other) is None
     assert not (tmp_path / "states" / "new-1").exists()
+
+
+def test_state_that_a_machine_runs_on_stays(tmp_path: Path) -> None:
+    """Its disk lies below the machine's own: without it, the machine could not start again."""
+    folder = tmp_path / "states" / states(tmp_path).key(SPEC)
+    folder.mkdir(parents=True)
+    (folder / "disk.qcow2").touch()
+    os.utime(folder, (DAY_S, DAY_S))
+    code = "import sys; file = open(sys.argv[1]); print(flush=True); sys.stdin.read()"
+    argv = [sys.executable, "-c", code, str(folder / "disk.qcow2")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        states(tmp_path, now_s=30 * DAY_S).prune()
+        assert folder.is_dir()
+        process.communicate()
+    states(tmp_path, now_s=30 * DAY_S).prune()
+    assert not folder.exists()
