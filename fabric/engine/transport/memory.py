@@ -116,7 +116,6 @@ class MemoryTransport:
 
     def poll(self, now_ns: int) -> list[Event]:
         """See `Transport`."""
-        self._signal.clear()
         self._pump(now_ns)
         events, self._events = self._events, []
         self._signal.clear()

@@ -1,5 +1,6 @@
 """A descriptor that is readable while something waits to be polled. An eventfd, written at most once between polls."""
 
+import contextlib
 import os
 
 __all__ = ("Signal",)
@@ -25,14 +26,14 @@ class Signal:
             os.eventfd_write(self._fd, 1)
 
     def clear(self) -> None:
-        """Makes it unreadable."""
-        if self._is_set:
-            self._is_set = False
-            try:
-                os.eventfd_read(self._fd)
-            except BlockingIOError:
-                # another thread set the flag and has not written yet: one readiness too many follows, none too few
-                return
+        """Makes it unreadable.
+
+        It reads even when the flag is down: another thread may have written after an earlier `clear` took its flag.
+        It reads before it takes the flag: a `set` in between would be read away, and leave a flag that nobody clears.
+        """
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._fd)
+        self._is_set = False
 
     def close(self) -> None:
         """Gives the descriptor back."""

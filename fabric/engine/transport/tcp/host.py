@@ -124,7 +124,6 @@ class TcpTransport:
 
     def poll(self, now_ns: int) -> list[Event]:
         """See `Transport`."""
-        self._signal.clear()
         while self._turn() and not self._events:
             pass
         for one in list(self._connections.values()):
