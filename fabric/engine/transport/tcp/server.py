@@ -73,12 +73,13 @@ class TcpServer:
         self.service = service
         self.config = config
         family, address = resolve(config.address, config.service)
+        self._listener = open_socket(family, config.tos)
         try:
-            self._listener = open_socket(family, config.tos)
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._listener.bind(address)
             self._listener.listen()
         except OSError as error:
+            self._listener.close()
             raise path_error(error, f"{config.address}:{config.service}") from error
         self._peers: dict[PeerId, TargetPeer] = {}
         self._ids = itertools.count(1)

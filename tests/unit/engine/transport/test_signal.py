@@ -1,7 +1,10 @@
 """The descriptor under threads: a job that is handed in is never left without a readiness."""
 
+import os
 import threading
 from collections import deque
+
+import pytest
 
 from fabric.engine.transport.driver import wait
 from fabric.engine.transport.signal import Signal
@@ -27,6 +30,24 @@ def test_no_readiness_is_lost_between_threads() -> None:
             taken += 1
     for thread in threads:
         thread.join()
+    signal.close()
+
+
+def test_a_set_while_it_is_being_cleared_is_not_read_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    signal = Signal()
+    read = os.eventfd_read
+
+    def read_after_another_thread_set_it(descriptor: int) -> int:
+        signal.set()
+        return read(descriptor)
+
+    signal.set()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "eventfd_read", read_after_another_thread_set_it)
+        signal.clear()
+    signal.set()
+
+    assert wait([signal.fileno()], 0)
     signal.close()
 
 
