@@ -37,6 +37,7 @@ One part of one host, as the playbooks' plug-in does it (with `fabric.host.chang
 Order of a run: targets' nic, targets' target, hosts' nic, hosts' connect; back in the opposite order.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,7 +46,9 @@ from typing import Final
 from fabric.errors import DriftError, FabricError, HostError, Problem
 from fabric.host.change import HostIntent, Part, PartChange, change_from_json, change_to_json
 from fabric.host.intents import host_intent
+from fabric.host.nvme.identity import HOSTID_PATH
 from fabric.host.report import HostReport
+from fabric.host.units import AGENT_PATH
 from fabric.intent import Fabric, Loaded
 from fabric.plan.model import FabricPlan, HostPlan
 from fabric.state import DeviceResult, Outcome
@@ -86,6 +89,8 @@ TOUCHED: Final = frozenset({Outcome.COMMITTED, Outcome.UNCERTAIN, Outcome.ROLLBA
 """Ends at which something of a change stands on the device, or may stand there."""
 
 _FOLDER: Final = "hosts"
+_AGENT: Final = re.compile(rf"(?m)^--- \S+\n\+\+\+ {re.escape(AGENT_PATH)}\n@@ .* @@(\n|\Z)")
+_DRAWN: Final = re.compile(rf"(?m)^--- /dev/null\n\+\+\+ {re.escape(HOSTID_PATH)}\n@@ .* @@\n\+([0-9a-f-]{{36}})$")
 _WAY_BACK: Final = (("host", Part.CONNECT), ("host", Part.NIC), ("target", Part.TARGET), ("target", Part.NIC))
 
 
@@ -336,13 +341,23 @@ def _hold_to_review(run: Path, host: str, part: Part, diff: str) -> None:
     if reviewed is None:
         what = f"the saved plan has no change for the {part.value} part: it could not be made then"
         raise DriftError(what, where=host, remedy="Make a new plan.")
-    if diff != reviewed:
+    now, then = _comparable(diff), _comparable(reviewed)
+    if now != then:
         raise DriftError(
             f"the {part.value} part of the host now needs other changes than the saved plan has",
             where=host,
-            found=_first_other(diff, reviewed),
+            found=_first_other(now, then),
             remedy="Make a new plan.",
         )
+
+
+def _comparable(diff: str) -> str:
+    """Returns a diff without what comes out otherwise by itself.
+
+    The first part brings the agent for all, and an identity is drawn anew for each design until the host has one.
+    """
+    drawn = _DRAWN.search(diff)
+    return _AGENT.sub("", diff.replace(drawn[1], "(drawn)") if drawn else diff).rstrip("\n")
 
 
 def _first_other(now: str, reviewed: str) -> str:

@@ -477,7 +477,5 @@ def test_device_that_is_named_like_a_group_is_refused() -> None:
     devices = small()
     group, variables = devices["gpu1"]
     devices["gpu1"] = (f"{group} kv1", variables)
-    assert complaints(raw(devices)) == [
-        "kv1: the device is named like a group: Ansible takes the name for the group, in limits too. "
-        "Rename the one or the other."
-    ]
+    (found,) = complaints(raw(devices))
+    assert found.startswith("kv1: the device is named like a group: Ansible takes the name for the group")

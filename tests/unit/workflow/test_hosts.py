@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from fabric.clock import FakeClock
 from fabric.errors import DriftError, FabricError, HostError
 from fabric.host.actions import PutFile, Run
-from fabric.host.change import Part, PartChange
+from fabric.host.apply import apply_part, design_part
+from fabric.host.change import HostIntent, Part, PartChange
 from fabric.state import Outcome
 from fabric.workflow.hosts import (
     changes_of,
@@ -28,6 +31,7 @@ from fabric.workflow.hosts import (
     write_intents,
 )
 from tests.unit.host.right import report, site
+from tests.unit.host.test_parts import HOST, TARGET, bare, parts
 
 CHANGE = PartChange(
     "host1",
@@ -95,6 +99,23 @@ def test_change_is_held_to_what_was_reviewed(run: Path) -> None:
     assert caught.value.found == "+ b"
     with pytest.raises(DriftError, match="has no change for the target part"):
         record_change(run, replace(CHANGE, part=Part.TARGET), disruptive=False)
+
+
+@pytest.mark.parametrize("intent", [HOST, TARGET], ids=["host", "target"])
+def test_plan_of_a_bare_host_can_be_applied_part_by_part(intent: HostIntent, run: Path) -> None:
+    model = bare()
+    mine = [replace(design_part(part, intent, model, new_uuid=str(uuid4())), host="host1") for part in parts(intent)]
+    expect(run, {"host1": {one.part.value: one.diff for one in mine}})
+    for part in parts(intent):
+        drawn = str(uuid4())
+
+        def design(part: Part = part, drawn: str = drawn) -> PartChange:
+            return design_part(part, intent, model, new_uuid=drawn)
+
+        change = design()
+        record_change(run, replace(change, host="host1"), disruptive=False)
+        apply_part(change, model, redesign=design, clock=FakeClock())
+    assert all(design_part(part, intent, model, new_uuid="").is_empty for part in parts(intent))
 
 
 def test_nothing_to_do_does_not_hide_what_the_run_did(run: Path) -> None:
