@@ -2,7 +2,9 @@ import fcntl
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,19 @@ def begun(path: Path) -> LabFolder:
     folder = LabFolder(path)
     folder.begin(SPEC, IMAGE, Accelerator.TCG)
     return folder
+
+
+@contextmanager
+def sleeper(token: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Yields a process that has the token in its command line, which one that has just begun has not yet."""
+    argv = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", f"fabric-{token}"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_folder_is_named_or_in_the_users_state() -> None:
@@ -49,8 +64,7 @@ def test_process_that_nobody_noted_is_found_by_its_token_and_ended(tmp_path: Pat
     folder = begun(tmp_path / "lab")
     record = folder.record()
     assert record is not None
-    code = "import time; time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", code, f"fabric-{record.token}"]) as process:
+    with sleeper(record.token) as process:
         found = processes.record_of(process.pid, record.token)
         assert found is not None
 
@@ -91,7 +105,7 @@ def test_process_of_a_lab_that_another_version_left_is_ended(tmp_path: Path) -> 
     folder = begun(tmp_path / "lab")
     token = "0123456789abcdef"
     (folder.path / "lab.json").write_text(json.dumps({"schema": 99, "token": token}), encoding="utf-8")
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", f"fabric-{token}"]) as process:
+    with sleeper(token) as process:
         found = processes.record_of(process.pid, token)
         assert found is not None
         take_down(folder.path)

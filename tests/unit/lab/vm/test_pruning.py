@@ -55,9 +55,12 @@ def test_image_that_is_being_built_stays(cache: Path) -> None:
 
 def test_image_that_a_machine_runs_from_stays(cache: Path) -> None:
     kernel = str(cache / OLD / "vmlinuz")
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "-kernel", kernel]) as process:
+    argv = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", "-kernel", kernel]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # a process that has just begun has no command line yet
         assert pruned(cache, 30) == ()
-        process.kill()
+        process.communicate()
     assert pruned(cache, 30) == (OLD,)
 
 
