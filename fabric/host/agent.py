@@ -71,12 +71,13 @@ def _run(action: Dict[str, Any]) -> None:  # noqa: UP006
     unless, only = action.get("unless_exists"), action.get("if_exists")
     if (unless and Path(unless).exists()) or (only and not Path(only).exists()):
         return
-    done = subprocess.run(action["argv"], capture_output=True, check=False, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(action["argv"], capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    out, said = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     words = action.get("accepted_words")
-    if words and words in done.stdout + done.stderr:
+    if words and words in out + said:
         return
     if done.returncode not in action.get("accepted", [0]):
-        raise RuntimeError(f"exit {done.returncode}: {(done.stderr or done.stdout).strip()[:300]}")
+        raise RuntimeError(f"exit {done.returncode}: {(said or out).strip()[:300]}")
 
 
 def _put(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006

@@ -57,7 +57,7 @@ class AnsibleClient:
             said = " ".join(f"{done['stderr']} {done['stdout']}".split())[:300]
             raise self._error("the host did not run a command", f"exit {done['rc']}: {said}")
         if int(status) in _TIMED_OUT:
-            found = shlex.join(argv)[:200]
+            found = shlex.join(argv).partition("\n")[0][:200]  # a program in it is of no use to a reader
             raise HostError(f"a command did not end within {timeout_s:g} s", where=self.host, found=found)
         return ExecResult(int(status), printed, str(done["stderr"]))
 

@@ -83,7 +83,7 @@ def connect_hosts(request: Request, environment: Environment) -> Summary:
     Raises:
         IntentError, PlanError: the inventory or the plan is wrong; nobody was contacted.
     """
-    return _performed(_begin("hosts connect", request, environment), (CONNECT,))
+    return _performed(_begin("hosts connect", request, environment, role=CONNECT.role), (CONNECT,))
 
 
 def disconnect_hosts(request: Request, environment: Environment) -> Summary:
@@ -92,7 +92,7 @@ def disconnect_hosts(request: Request, environment: Environment) -> Summary:
     Raises:
         IntentError, PlanError: the inventory or the plan is wrong; nobody was contacted.
     """
-    begun = _begin("hosts disconnect", request, environment)
+    begun = _begin("hosts disconnect", request, environment, role=DISCONNECT.role)
     bring_about(play_of(begun.folder.path, request, environment), begun.watch.stage, stages=(DISCONNECT,))
     return _published(begun, with_hosts(begun.summary(), begun.folder.path))
 
@@ -112,14 +112,16 @@ def hosts_status(request: Request, environment: Environment) -> HostsStatus:
     return HostsStatus(summary, tuple(reports.values()))
 
 
-def _begin(verb: str, request: Request, environment: Environment) -> _Begun:
+def _begin(verb: str, request: Request, environment: Environment, *, role: str = "") -> _Begun:
+    """Returns a new run on hosts; raises where none of that role is left."""
     watch = Stopwatch(environment.clock)
     loaded = load_intent(request, environment, watch)
     with watch.stage("plan"):
         plan = plan_of(loaded, replace(request, hosts=True))
         intents = intents_of(loaded, plan)
-    if not intents:
-        raise PlanError("no managed host or target is left", remedy="Check fabric_managed and --limit.")
+    if not any(role in {"", one.role} for one in intents):
+        what = f"no managed {role or 'host or target'} is left"
+        raise PlanError(what, remedy="Check fabric_managed and --limit.")
     now_s = environment.clock.unix_s()
     folder = RunFolder.create(request.runs, verb.replace(" ", "-"), now_s)
     folder.write("fabric", loaded.fabric)

@@ -229,16 +229,20 @@ def _change(
     cli: NvmeCli,
 ) -> PartChange:
     policies = _wrong_policies(ways, found)
-    forward = tuple(_forward(boot, ways, policies))
+    orphans = tuple(one for one in leaving if _standing(one, found) is not None and not _runs(one, boot))
+    forward = tuple(_forward(boot, ways, policies, orphans))
     back = tuple(_backward(boot, ways, policies, who, cli)) if forward else ()
     return PartChange(
         intent.host,
         Part.CONNECT,
         forward,
         back,
-        "\n".join((*_lines(ways, policies), *boot.diff)),
+        "\n".join((*_lines(ways, policies), *(f"-{_name(one)}: connected" for one in orphans), *boot.diff)),
         disruptive=tuple(_disruptive(ways, leaving, found)),
-        cannot_restore=tuple(f"{_name(way.one)}: type of service" for way in ways if _is_foreign(way)),
+        cannot_restore=(
+            *(f"{_name(way.one)}: type of service" for way in ways if _is_foreign(way)),
+            *(f"{_name(one)}: the connection, which its unit did not make" for one in orphans),
+        ),
         unconfirmed=unconfirmed_options(cli) if ways else (),
     )
 
@@ -254,11 +258,19 @@ def _is_foreign(way: _Way) -> bool:
     return bool(way.anew) and way.path is not None and not way.is_ours
 
 
-def _forward(boot: BootChange, ways: Sequence[_Way], policies: _Policies) -> Iterable[Action]:
+def _runs(one: Connection, boot: BootChange) -> bool:
+    """Whether the connection's unit runs: then it goes, and comes back, with it."""
+    return boot.states[connection_unit(one)].active
+
+
+def _forward(
+    boot: BootChange, ways: Sequence[_Way], policies: _Policies, orphans: Sequence[Connection]
+) -> Iterable[Action]:
     again = [way.unit for way in ways if way.restarts]
     if again:
         yield Run(("modprobe", "-a", "--", "nvme-rdma"))
     yield from boot.forward
+    yield from (replace(one, optional=True) for one in disconnect_actions(orphans))
     for way in ways:
         if way.anew and way.path is not None:
             yield _deletion(way.path)

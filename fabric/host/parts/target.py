@@ -31,6 +31,7 @@ from fabric.state.host import NvmetState
 __all__ = ("design_target",)
 
 _ABSENT: Final = "absent"
+_ANY_HOST: Final = "attr_allow_any_host"
 _PUBLISHED: Final = re.compile(rf'"path": "{re.escape(ROOT)}/subsystems/([^"/]+)"')
 
 
@@ -115,6 +116,7 @@ def _backward(
 def _disruptive(now: Sequence[Action], found: NvmetState) -> Iterable[str]:
     """What a host that is connected would feel: only what stands can be taken away."""
     standing = {f"{ROOT}/subsystems/{one.nqn}/" for one in found.subsystems}
+    open_to_all = {f"{ROOT}/subsystems/{one.nqn}/" for one in found.subsystems if one.any_host is True}
     for action in now:
         match action:
             case RemoveLink(path) if path.startswith(f"{ROOT}/ports/"):
@@ -122,6 +124,9 @@ def _disruptive(now: Sequence[Action], found: NvmetState) -> Iterable[str]:
             case RemoveLink(path) if "/allowed_hosts/" in path:
                 nqn, host = path.removeprefix(f"{ROOT}/subsystems/").split("/allowed_hosts/")
                 yield f"{nqn}: {host} is no longer admitted"
+            case Write(path, "0") if path.endswith(_ANY_HOST) and path.removesuffix(_ANY_HOST) in open_to_all:
+                nqn = path.removeprefix(f"{ROOT}/subsystems/").removesuffix(f"/{_ANY_HOST}")
+                yield f"{nqn}: hosts that are not listed are no longer admitted"
             case RemoveFolder(path) if "/namespaces/" in path:
                 yield f"{path.removeprefix(f'{ROOT}/subsystems/')}: the namespace goes"
             case Write(path, "0") if path.endswith("/enable") and any(path.startswith(one) for one in standing):

@@ -285,6 +285,12 @@ def test_program_runs_only_if_its_path_is_there(tmp_path: Path) -> None:
         assert not Path(made).exists()
 
 
+def test_agent_takes_output_that_is_no_text() -> None:
+    words = ["sh", "-c", "printf '\\377'; exit 3"]
+    told = agent.perform([{"do": "run", "argv": words}])
+    assert told == {"done": 0, "reason": "exit 3: \N{REPLACEMENT CHARACTER}"}
+
+
 def test_agent_that_does_not_answer_is_an_error() -> None:
     class Broken(RecordedExecutor):
         def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> ExecResult:

@@ -530,6 +530,24 @@ def test_all_is_disconnected_when_nothing_is_wanted() -> None:
     assert design(Part.CONNECT, none, model).is_empty
 
 
+def test_connection_whose_unit_does_not_run_is_disconnected_too() -> None:
+    model = ready(HOST)
+    apply(Part.CONNECT, HOST, model)
+    model.active.discard(connection_unit(ONE))
+    change = apply(Part.CONNECT, replace(HOST, connections=()), model)
+    assert model.controllers == {}
+    assert change.diff.splitlines()[0] == f"-{KV1} at 10.10.0.1 from 10.10.0.2: connected"
+    assert len(change.disruptive) == len(change.cannot_restore) == 1
+
+
+def test_target_that_admits_listed_hosts_only_from_now_on_waits_for_a_consent() -> None:
+    model = ready(TARGET)
+    apply(Part.TARGET, TARGET, model)
+    listed = replace(PUBLISHED, subsystems=(NvmetSubsystem(KV1, False, (HOSTNQN,), ((1, "/dev/ram0", True),)),))
+    change = design(Part.TARGET, replace(TARGET, target=listed), model)
+    assert change.disruptive == (f"{KV1}: hosts that are not listed are no longer admitted",)
+
+
 def test_connection_that_somebody_took_away_comes_back() -> None:
     model = ready(HOST)
     apply(Part.CONNECT, HOST, model)

@@ -94,4 +94,8 @@ def test_without_a_managed_host_there_is_nothing_to_do(
     serve_inventory(monkeypatch, small(), selected=["leaf1"])
     with pytest.raises(PlanError, match="no managed host"):
         apply_hosts(request_, environment(fleet, tmp_path))
+    serve_inventory(monkeypatch, small(), selected=["kv1"])
+    for verb in (connect_hosts, disconnect_hosts):
+        with pytest.raises(PlanError, match="no managed host is left"):
+            verb(request_, environment(fleet, tmp_path))
     assert fleet.calls == []
