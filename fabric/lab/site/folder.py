@@ -217,8 +217,7 @@ class LabFolder:
         if found := processes.read_record(self.path / "process.json"):
             ended = processes.end(found)
         if token := self._token():  # it may have been started and not noted
-            for one in processes.with_token(f"fabric-{token}"):
-                ended = processes.end(one) or ended
+            ended = processes.end_all(f"fabric-{token}") or ended
         (self.path / "process.json").unlink(missing_ok=True)
         (self.path / "control").unlink(missing_ok=True)
         return ended

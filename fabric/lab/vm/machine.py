@@ -384,8 +384,7 @@ def _end_processes(folder: Path) -> None:
         processes.end(record)
     with suppress(OSError, ValueError):  # no machine.json: it never had a process
         if token := _read(folder).token:
-            for one in processes.with_token(f"fabric-{token}"):
-                processes.end(one)
+            processes.end_all(f"fabric-{token}")
     (folder / "process.json").unlink(missing_ok=True)
 
 

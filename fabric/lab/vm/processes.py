@@ -20,6 +20,7 @@ from fabric import serial
 __all__ = (
     "ProcessRecord",
     "end",
+    "end_all",
     "is_open_below",
     "is_running",
     "read_record",
@@ -31,6 +32,7 @@ __all__ = (
 _PROC: Final = Path("/proc")
 _START_FIELD: Final = 22 - 3  # proc(5) stat: (22) starttime, counted after the name, which ends field (2)
 _STATE_FIELD: Final = 0
+_ROUNDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +140,15 @@ def end(record: ProcessRecord, *, patience_s: float = 5.0) -> bool:
         return True
     finally:
         os.close(descriptor)
+
+
+def end_all(token: str) -> bool:
+    """Ends the processes whose command line holds the token, and returns whether there were any."""
+    has_ended = False
+    for _ in range(_ROUNDS):  # one that was just going into the background has a child that the first look missed
+        found = tuple(with_token(token))
+        if not found:
+            break
+        for one in found:
+            has_ended = end(one) or has_ended
+    return has_ended

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from fabric.lab.vm.processes import end, is_running, read_record, record_of, with_token, write_record
+from fabric.lab.vm.processes import end, end_all, is_running, read_record, record_of, with_token, write_record
 
 WAITS = "import sys; print('ready', flush=True); sys.stdin.read()"
 STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + WAITS.removeprefix("import sys; ")
@@ -70,3 +70,23 @@ def test_broken_record_is_no_record(tmp_path: Path) -> None:
     assert read_record(tmp_path / "broken") is None
     assert read_record(tmp_path / "absent") is None
     assert record_of(2**22 + 1, "x") is None
+
+
+def test_process_that_was_forked_behind_our_back_is_ended_too() -> None:
+    """As QEMU's, when it goes into the background while somebody takes its lab down."""
+    token = secrets.token_hex(8)
+    code = """
+import os, signal
+def fork(*_):
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGTERM, fork)
+print(flush=True)
+while True:
+    signal.pause()
+"""
+    with process(code, token):
+        assert end_all(token)
+    assert list(with_token(token)) == []
+    assert not end_all(token)
