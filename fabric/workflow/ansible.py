@@ -14,8 +14,18 @@ from fabric.remote.ansible import PlaybookRun
 from fabric.serial import Json, to_json
 from fabric.workflow.concluding import conclude
 from fabric.workflow.environment import Environment
+from fabric.workflow.hosting import no_longer_managed
 from fabric.workflow.hostoutcomes import why_not_hosts
-from fabric.workflow.hosts import LINUX, TOUCHED, load_intents, make_intents, prepare_back, record_report, reports_of
+from fabric.workflow.hosts import (
+    LINUX,
+    TOUCHED,
+    changes_of,
+    load_intents,
+    make_intents,
+    prepare_back,
+    record_report,
+    reports_of,
+)
 from fabric.workflow.outcomes import PushDocument
 from fabric.workflow.planning import PlanDocument, load_intent, plan_of
 from fabric.workflow.publishing import sentence
@@ -166,9 +176,15 @@ def _conclude(request: Request, environment: Environment, options: _Options, che
 def _back(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
     del check_mode
     past = _run(options, "back")
+    loaded = load_intent(request, environment, Stopwatch(environment.clock))
+    left_out = no_longer_managed(loaded.fabric, dict.fromkeys(one.host for one in changes_of(past)))
     folder = RunFolder.create(request.runs, "back", environment.clock.unix_s())
-    names = prepare_back(past, folder.path)
-    return _made(folder.path, f"to take back on {', '.join(names)}" if names else "no host or target to take back")
+    names = prepare_back(past, folder.path, left_out=left_out)
+    said = f"to take back on {', '.join(names)}" if names else "no host or target to take back"
+    return {
+        **_made(folder.path, said),
+        "warnings": [f"{host} is left as it is: {why}" for host, why in left_out.items()],
+    }
 
 
 def _run(options: _Options, verb: str) -> Path:

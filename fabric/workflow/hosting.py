@@ -1,18 +1,19 @@
 """The hosts' part of each verb: stages in order, who is left out and why, and what the hosts say afterwards."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
 
 from fabric.host.report import HostReport
+from fabric.intent import Fabric
 from fabric.workflow.environment import Environment
 from fabric.workflow.hostoutcomes import failed_ends
 from fabric.workflow.hosts import hosts_of, reports_of
 from fabric.workflow.playing import BACK, FORWARD, STATUS, Play, Stage
 from fabric.workflow.request import Request
 
-__all__ = ("bring_about", "play_of", "read_hosts", "take_back")
+__all__ = ("bring_about", "no_longer_managed", "play_of", "read_hosts", "take_back")
 
 Timer: TypeAlias = Callable[[str], AbstractContextManager[None]]
 """`Stopwatch.stage`."""
@@ -63,6 +64,12 @@ def read_hosts(play: Play, timer: Timer) -> tuple[dict[str, HostReport], dict[st
         why = play(STATUS, hosts)
     reports = reports_of(play.run)
     return reports, {host: why.get(host, "it left no report") for host in hosts if host not in reports}
+
+
+def no_longer_managed(fabric: Fabric, hosts: Iterable[str]) -> dict[str, str]:
+    """Returns why a host of an earlier run may not be contacted now, by host."""
+    managed = {one.name for one in fabric.hosts if one.managed} | {one.name for one in fabric.targets if one.managed}
+    return {host: "the inventory no longer has it as managed" for host in hosts if host not in managed}
 
 
 def take_back(play: Play, timer: Timer, *, left_out: Mapping[str, str]) -> None:

@@ -38,7 +38,7 @@ Order of a run: targets' nic, targets' target, hosts' nic, hosts' connect; back 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -219,13 +219,18 @@ def changes_of(run: Path) -> tuple[PartChange, ...]:
     return tuple(_standing(run))
 
 
-def prepare_back(past: Path, run: Path) -> tuple[str, ...]:
+def prepare_back(past: Path, run: Path, *, left_out: Collection[str] = ()) -> tuple[str, ...]:
     """Copies what `past` left on hosts, and their intents, into the folder of a run that takes it back.
+
+    Args:
+        past: the run folder.
+        run: of the new run.
+        left_out: hosts that must not be contacted.
 
     Returns:
         The hosts concerned; () when there is nothing to take back.
     """
-    changes = changes_of(past)
+    changes = tuple(one for one in changes_of(past) if one.host not in left_out)
     names = dict.fromkeys(one.host for one in changes)
     intents = tuple(one for one in load_intents(past) if one.host in names)
     write_document(_place(run, "intents"), HostIntents(intents))

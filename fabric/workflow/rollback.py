@@ -16,7 +16,7 @@ from fabric.state import Outcome
 from fabric.workflow.concluding import with_hosts
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.environment import Environment
-from fabric.workflow.hosting import play_of, take_back
+from fabric.workflow.hosting import no_longer_managed, play_of, take_back
 from fabric.workflow.hosts import TOUCHED, changes_of, prepare_back
 from fabric.workflow.outcomes import PushDocument, preview, roles_of, unread, verdict_of
 from fabric.workflow.planning import PlanDocument, load_intent, read_devices
@@ -97,11 +97,8 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
 
 
 def _take_hosts_back(run: Path, past: _Past, loaded: Loaded, play: Play, watch: Stopwatch) -> None:
-    known = {one.name: one.managed for one in loaded.fabric.hosts}
-    known |= {one.name: one.managed for one in loaded.fabric.targets}
     prepare_back(run, play.run)
-    left_out = {host: "the inventory no longer has it as managed" for host in past.hosts if not known.get(host)}
-    take_back(play, watch.stage, left_out=left_out)
+    take_back(play, watch.stage, left_out=no_longer_managed(loaded.fabric, past.hosts))
 
 
 def _reversed(past: _Past, texts: Mapping[str, str]) -> tuple[tuple[DeviceChange, ...], dict[str, FabricError]]:

@@ -114,6 +114,16 @@ def test_back_collects_what_stands_on_hosts(site: Site) -> None:
     assert "gpu1" in str(answer["msg"])
 
 
+def test_back_leaves_a_host_that_is_no_longer_managed(site: Site) -> None:
+    run = site.run()
+    changed(run)
+    text = site.inventory.read_text(encoding="utf-8").replace("fabric_managed: true", "fabric_managed: false")
+    site.inventory.write_text(text, encoding="utf-8")
+    answer = site.do("back", run=str(run))
+    assert hosts_of(Path(str(answer["run"]))) == ()
+    assert answer["warnings"] == ["gpu1 is left as it is: the inventory no longer has it as managed"]
+
+
 def test_back_of_a_run_that_changed_no_host_has_nothing_to_do(site: Site) -> None:
     run = site.run()
     changed(run, Outcome.ROLLED_BACK)
