@@ -17,10 +17,10 @@ from fabric.lab.site import Site
 from fabric.remote.ssh import SshClient, SshTarget
 from fabric.resources import data_path
 from fabric.workflow import Environment
-from fabric.workflow.lab import design_lab, lab_down, running_lab, topology
+from fabric.workflow.lab import RATE_BPS, design_lab, lab_down, running_lab, topology
 from tests.vm.traffic import run
 
-__all__ = ("Driven", "Ran", "driven_lab", "state_of_host")
+__all__ = ("Driven", "Ran", "Saved", "driven_lab", "state_of_host")
 
 _BIN: Final = Path(sys.executable).parent
 _LIMIT_S: Final = 900
@@ -106,15 +106,18 @@ class Driven:
         with self.site.machine(device).login() as session:
             return run(session, "python3", "-c", program, timeout_s=timeout_s)
 
-    def switch(self, device: str, command: str, *, stdin: bytes = b"") -> str:
-        """Returns what a command printed on a switch; it must succeed."""
+    def patch_switch(self, device: str, patch: object) -> None:
+        """Changes the running configuration of a SONiC switch by hand, with a JSON patch, as an operator would."""
         login = self.site.folder.logins()[device]
         target = SshTarget(
             device, login.host, login.port, login.user, password=login.password, known_hosts=Path(login.known_hosts)
         )
         with closing(SshClient(target, clock=self.site.tools.clock)) as session:
             session.open()
-            return run(session, "sh", "-c", command, stdin=stdin)
+            path = f"{session.home()}/by-hand.json"
+            session.put(path, json.dumps(patch).encode())
+            run(session, "sudo", "config", "apply-patch", path)
+            session.remove(path)
 
     def dscp_received(self) -> dict[str, dict[str, int]]:
         """Returns by port of the first switch the IP frames by DSCP that came in."""
@@ -128,17 +131,30 @@ class Driven:
 
 
 @contextmanager
-def driven_lab(name: str, *, extra: Mapping[str, Any] | None = None) -> Iterator[Driven]:
+def driven_lab(name: str, *, rate_bps: int = RATE_BPS) -> Iterator[Driven]:
     """Yields the lab of a shipped topology, in a folder with a path short enough for sockets."""
     base = Path(tempfile.mkdtemp(prefix="lab", dir="/tmp"))
     environment = Environment()
     try:
-        spec = design_lab([topology(name)], environment, extra_vars=extra)
+        spec = design_lab([topology(name)], environment, rate_bps=rate_bps)
         with running_lab(spec, base / "lab", environment=environment) as site:
             yield Driven(site, topology(name), base)
     finally:
         lab_down(base / "lab")
         shutil.rmtree(base)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A lab that was provisioned and saved, to begin from again."""
+
+    driven: Driven
+    folder: Path
+
+    def again(self) -> Driven:
+        """Returns the lab as it was saved."""
+        self.driven.site = self.driven.site.restore_all(self.folder)
+        return self.driven
 
 
 def state_of_host(driven: Driven, device: str) -> str:

@@ -13,8 +13,7 @@ from typing import Final
 
 import pytest
 
-from fabric.lab.vm import Image
-from tests.vm.fabrics import Driven, driven_lab
+from tests.vm.fabrics import Driven, Saved
 from tests.vm.traffic import namespaces, read_all
 
 pytestmark = pytest.mark.vm
@@ -50,13 +49,13 @@ while time.monotonic() < end:
 
 
 @pytest.fixture(scope="module")
-def driven(image: Image) -> Iterator[Driven]:
+def driven(incast: Saved) -> Driven:
     """The watchdog is off: it would end a pause of a second after its detection time."""
-    del image
-    with driven_lab("incast") as lab:
-        done = lab.fabricctl("provision", "--disruptive", "-e", "fabric_watchdog_enabled=false")
-        assert done.status == 0, done.stdout + done.stderr
-        yield lab
+    lab = incast.again()
+    words = ("--switches-only", "--disruptive", "-e", "fabric_watchdog_enabled=false")
+    done = lab.fabricctl("provision", *words)
+    assert done.status == 0, done.stdout + done.stderr
+    return lab
 
 
 @contextmanager

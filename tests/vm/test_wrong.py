@@ -5,14 +5,13 @@ Each row starts from the same saved state of a provisioned lab: one host that re
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
-from fabric.lab.vm import Image
-from tests.vm.fabrics import Driven, driven_lab
+from tests.vm.fabrics import Driven, Saved
 from tests.vm.traffic import LOSS_COUNTERS, Reads, grown, namespaces, read_all, rxe_counters
 
 pytestmark = pytest.mark.vm
@@ -50,35 +49,16 @@ class Suffered:
         return bool(self.host or self.targets)
 
 
-@dataclass(slots=True)
-class Saved:
-    """The provisioned lab, and where its state lies."""
-
-    driven: Driven
-    reference: Suffered
-    folder: Any = field(default=None)
-
-    def again(self) -> Driven:
-        """Returns the lab as it was saved."""
-        self.driven.site = self.driven.site.restore_all(self.folder)
-        return self.driven
-
-
 @pytest.fixture(scope="module")
-def saved(image: Image) -> Iterator[Saved]:
-    del image
-    with driven_lab("incast") as driven:
-        done = driven.fabricctl("provision", "--disruptive")
-        assert done.status == 0, done.stdout + done.stderr
-        reference = incast(driven)
-        driven.site.save_all(driven.folder / "saved")
-        yield Saved(driven, reference, driven.folder / "saved")
+def right(incast: Saved) -> Suffered:
+    """Returns what an incast leaves behind on the right fabric."""
+    return load(incast.again())
 
 
 # --- load and what it leaves ----------------------------------------------------------------------------------------
 
 
-def incast(driven: Driven, *, seconds: float = 6) -> Suffered:
+def load(driven: Driven, *, seconds: float = 6) -> Suffered:
     """Returns what happened while the host read from both targets at once."""
     before, rxe_before = switch_counters(driven), {one: counters_of(driven, one) for one in (HOST, *TARGETS)}
     with driven.site.machine(HOST).login() as session:
@@ -151,10 +131,7 @@ def wait_for_namespaces(driven: Driven, *, limit_s: float = 60) -> None:
 
 
 def patch(driven: Driven, make: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> None:
-    """Changes the leaf's running configuration by hand, as an operator would."""
-    config = json.loads(driven.site.ask("configs")["leaf1"])
-    driven.switch("leaf1", "cat > /tmp/wrong.json", stdin=json.dumps(make(config)).encode())
-    driven.switch("leaf1", "sudo config apply-patch /tmp/wrong.json")
+    driven.patch_switch("leaf1", make(json.loads(driven.site.ask("configs")["leaf1"])))
 
 
 def _pointer(*parts: str) -> str:
@@ -183,6 +160,10 @@ def wrong_priority(driven: Driven) -> None:
     def make(config: dict[str, Any]) -> list[dict[str, Any]]:
         maps = config["DSCP_TO_TC_MAP"]
         found = [{"op": "replace", "path": _pointer("DSCP_TO_TC_MAP", name, "26"), "value": "4"} for name in maps]
+        groups_of = config["TC_TO_PRIORITY_GROUP_MAP"]
+        found += [
+            {"op": "add", "path": _pointer("TC_TO_PRIORITY_GROUP_MAP", name, "4"), "value": "4"} for name in groups_of
+        ]
         for name, row in config["PORT_QOS_MAP"].items():
             if "pfc_enable" in row:
                 found.append({"op": "replace", "path": _pointer("PORT_QOS_MAP", name, "pfc_enable"), "value": "4"})
@@ -275,8 +256,8 @@ TABLE: Final = (
 )
 
 
-def test_right_fabric_loses_nothing_under_incast(saved: Saved) -> None:
-    one = saved.reference
+def test_right_fabric_loses_nothing_under_incast(right: Suffered) -> None:
+    one = right
     print(one)
     assert one.reads.errors == 0
     assert (one.dropped, one.host, one.targets) == (0, {}, {})
@@ -286,22 +267,22 @@ def test_right_fabric_loses_nothing_under_incast(saved: Saved) -> None:
 
 
 @pytest.mark.parametrize("wrong", TABLE, ids=lambda one: one.name)
-def test_wrong_thing_is_named_hurts_and_is_mended(saved: Saved, wrong: Wrong) -> None:
-    driven = saved.again()
+def test_wrong_thing_is_named_hurts_and_is_mended(incast: Saved, right: Suffered, wrong: Wrong) -> None:
+    driven = incast.again()
     wrong.make(driven)
     checked = driven.fabricctl("check", "--live")
     assert checked.status == 1, checked.stdout + checked.stderr
     assert wrong.rules <= checked.failed_rules(), checked.failed_rules()
 
-    suffered = incast(driven)
+    suffered = load(driven)
     print(f"{wrong.name}: {wrong.symptom}\n  {suffered}")
     if "lossy" in wrong.symptom:
-        ratio = saved.reference.reads.mib_s / suffered.reads.mib_s
+        ratio = right.reads.mib_s / suffered.reads.mib_s
         print(f"goodput of the same reads, lossless against lossy: {ratio:.1f}x")
-    assert wrong.shows(suffered, saved.reference), suffered
+    assert wrong.shows(suffered, right), suffered
 
     mended = driven.fabricctl("provision", "--disruptive")
     assert mended.status == 0, mended.stdout + mended.stderr
     wait_for_namespaces(driven)
-    again = incast(driven)
+    again = load(driven)
     assert (again.reads.errors, again.dropped, again.host, again.targets) == (0, 0, {}, {}), again
