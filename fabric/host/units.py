@@ -28,6 +28,7 @@ __all__ = (
     "IOPOLICY_RULES",
     "LINK_UNIT",
     "QOS_UNIT",
+    "SYSCTLS",
     "TARGET_ACTIONS",
     "TARGET_UNIT",
     "boot_modules",
@@ -42,6 +43,7 @@ QOS_UNIT: Final = "fabricctl-qos.service"
 LINK_UNIT: Final = "fabricctl-link.service"
 TARGET_UNIT: Final = "fabricctl-target.service"
 IOPOLICY_RULES: Final = "/etc/udev/rules.d/71-fabricctl-iopolicy.rules"
+SYSCTLS: Final = "/etc/sysctl.d/90-fabricctl.conf"
 TARGET_ACTIONS: Final = "/etc/fabricctl/target.json"
 AGENT_PATH: Final = "/usr/local/lib/fabricctl/agent.py"
 _UNITS: Final = "/etc/systemd/system"
@@ -115,7 +117,7 @@ def nic_files(
     if len(nics) > 1:
         # a dot in a netdev's name would be a level of sysctl: it is written as a slash (sysctl.d(5))
         netdevs = [names.netdev(nic.netdev).replace(".", "/") for nic in nics]
-        files.append(PutFile("/etc/sysctl.d/90-fabricctl.conf", _filled("sysctl.conf", netdevs=netdevs)))
+        files.append(PutFile(SYSCTLS, _filled("sysctl.conf", netdevs=netdevs)))
     return tuple(files)
 
 

@@ -162,12 +162,20 @@ def _cli(executor: Executor) -> NvmeCli:
 
 def _defined(unit: str) -> Connection | None:
     """The connection that a unit of ours makes, as far as taking it away needs it."""
-    options = unit_command(unit)
+    options = _options(unit)
     if not options:
         return None
     port = options.get("trsvcid", "")
     place = (options.get("nqn", ""), options.get("traddr", ""), int(port) if port.isdecimal() else 0)
     return Connection(*place, options.get("host-traddr", ""), "", 0)
+
+
+def _options(unit: str) -> dict[str, str]:
+    """The options of the connection that a unit makes, {} for a text that somebody damaged: it proves nothing."""
+    try:
+        return unit_command(unit)
+    except HostError:
+        return {}
 
 
 # --- what must be done ----------------------------------------------------------------------------------------------
@@ -177,7 +185,7 @@ def _way(one: Connection, found: _Found, boot: BootChange, who: HostIdentity, cl
     unit = connection_unit(one)
     changes = connection_differences((one,), found.subsystems, who, cli)
     path = _standing(one, found)
-    before = unit_command(found.units.get(f"{UNITS}/{unit}", ""))
+    before = _options(found.units.get(f"{UNITS}/{unit}", ""))
     is_ours = bool(before) and boot.states[unit].active
     anew = next((f"{change.what}: {change.found}" for change in changes if change.disruptive), "")
     if path is not None and not anew:

@@ -20,7 +20,7 @@ from fabric.host.families.common import cm_folder
 from fabric.host.families.others import RDMA_MTU, rxe_name
 from fabric.host.observe import discover_all, observe_nics
 from fabric.host.settings import Difference, NicFacts, differences
-from fabric.host.units import boot_modules, nic_files
+from fabric.host.units import SYSCTLS, boot_modules, nic_files
 from fabric.plan.model import HostNicPlan
 from fabric.qos import UNKNOWN
 from fabric.state.host import NicState
@@ -58,7 +58,9 @@ def design_nic(intent: HostIntent, executor: Executor) -> PartChange:
     nics = _read(plan.nics, executor)
     steps = [step for one in nics for step in driver(one.plan.family, one.facts.flavour).steps(one.plan, one.facts)]
     modules = boot_modules(plan)
-    boot = boot_change(nic_files(steps, plan.nics, modules=modules), executor)
+    files = nic_files(steps, plan.nics, modules=modules)
+    gone = [SYSCTLS] if SYSCTLS not in {one.path for one in files} else []  # there were several NICs
+    boot = boot_change(files, executor, gone=gone)
     load = _missing(modules, executor)
     sysctls = _sysctls(plan.nics, executor)
     is_new = bool(boot.changed or boot.stopped)

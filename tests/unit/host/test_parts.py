@@ -223,6 +223,11 @@ def test_several_nics_get_sysctls_and_give_them_back() -> None:
     before = model.snapshot()
     change = apply(Part.NIC, intent, model)
     assert set(model.sysctls.values()) == {"1", "2"}
+    fewer = design(Part.NIC, HOST, model)
+    assert "+++ /dev/null" in fewer.diff.splitlines()
+    apply(Part.NIC, HOST, model)
+    assert "/etc/sysctl.d/90-fabricctl.conf" not in model.files
+    revert_part(fewer, model)
     revert_part(change, model)
     assert model.snapshot() == before
 
@@ -546,6 +551,19 @@ def test_target_that_admits_listed_hosts_only_from_now_on_waits_for_a_consent() 
     listed = replace(PUBLISHED, subsystems=(NvmetSubsystem(KV1, False, (HOSTNQN,), ((1, "/dev/ram0", True),)),))
     change = design(Part.TARGET, replace(TARGET, target=listed), model)
     assert change.disruptive == (f"{KV1}: hosts that are not listed are no longer admitted",)
+
+
+@pytest.mark.parametrize("connections", [(ONE,), ()], ids=["wanted", "gone"])
+def test_unit_that_somebody_damaged_is_put_right(connections: tuple[Connection, ...]) -> None:
+    model = ready(HOST)
+    apply(Part.CONNECT, HOST, model)
+    path = f"/etc/systemd/system/{connection_unit(ONE)}"
+    text, mode = model.files[path]
+    model.files[path] = (text.replace("--traddr=", "--traddr='"), mode)
+    intent = replace(HOST, connections=connections)
+    apply(Part.CONNECT, intent, model)
+    assert model.files.get(path) == ((text, mode) if connections else None)
+    assert len(model.controllers) == len(connections)
 
 
 def test_connection_that_somebody_took_away_comes_back() -> None:
