@@ -22,6 +22,11 @@ _RAISE: Final = 'test "$(cat "/sys/class/net/$1/mtu")" -ge "$2" || exec ip link 
 _TAKE_AWAY: Final = (
     'if ip -o address show dev "$1" to "${2%/*}" | grep -q .; then exec ip address del "$2" dev "$1"; fi'
 )
+# until the kernel has looked for a duplicate (2 s at most), nothing can be bound to an IPv6 address
+_SETTLED: Final = (
+    "for look in 1 2 3 4 5 6 7 8 9 10; do "
+    'ip -6 -o address show dev "$1" tentative | grep -q . || exit 0; sleep 0.5; done'
+)
 
 
 def _link(netdev: str, *words: str, disruption: Disruption = Disruption.NONE) -> Step:
@@ -69,8 +74,11 @@ def _absent(plan: HostNicPlan, state: NicState) -> tuple[str, ...]:
 
 def _address_steps(plan: HostNicPlan, facts: NicFacts) -> tuple[Step, ...]:
     # replace, not add: at boot the OS may have given it already
-    argv = ("ip", "address", "replace")
-    return tuple(Step(Run((*argv, one, "dev", names.netdev(facts.netdev))), Stage.LINK) for one in _addresses(plan))
+    argv, netdev = ("ip", "address", "replace"), names.netdev(facts.netdev)
+    steps = tuple(Step(Run((*argv, one, "dev", netdev)), Stage.LINK) for one in _addresses(plan))
+    if not any(":" in one for one in plan.addresses):
+        return steps
+    return (*steps, Step(Run(("sh", "-c", _SETTLED, "sh", netdev)), Stage.LINK))
 
 
 def _address_back(plan: HostNicPlan, facts: NicFacts, state: NicState) -> tuple[Step, ...] | None:

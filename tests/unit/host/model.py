@@ -322,6 +322,8 @@ class Model:
         return row | ({"link": own.parent} if own.parent else {})
 
     def _do_sh(self, words: list[str], _: bytes) -> ExecResult:
+        if "tentative" in words[1]:
+            return OK
         if "address del" in words[1]:
             own = self.netdevs[words[3]]
             own.addresses = [one for one in own.addresses if one != words[4]]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabric.errors import HostError, UnsupportedFeatureError
-from fabric.host.actions import Disruption, Run, Stage, Step, Write
+from fabric.host.actions import Disruption, Run, Stage, Step, Write, command
 from fabric.host.executor import RecordedExecutor
 from fabric.host.families.catalog import DRIVERS, driver
 from fabric.host.families.common import found_classes, planned_classes
@@ -436,3 +436,11 @@ def test_way_back_of_intels_agent_and_values() -> None:
     found = {one.setting: one for one in differences(driver("irdma"), plan, state, FACTS)}
     assert lines(found["firmware-lldp"].back or ()) == ["ethtool --set-priv-flags ens1f0np0 fw-lldp-agent on"]
     assert lines(found["dcqcn"].back or ()) == ["0 > /sys/kernel/config/irdma/mlx5_0/roce_dcqcn_enable"]
+
+
+@pytest.mark.parametrize(("address", "waits"), [("192.0.2.2/24", False), ("2001:db8::2/64", True)])
+def test_ipv6_address_is_waited_for_until_it_can_be_bound(address: str, *, waits: bool) -> None:
+    steps = driver("rxe").steps(nic(family="rxe", netdev="eth0", addresses=(address,)), RXE_FACTS)
+    lines = [command(step.action) for step in steps]
+    given = lines.index(f"ip address replace {address} dev eth0")
+    assert ("tentative" in lines[given + 1]) is waits
