@@ -42,7 +42,8 @@ print(*said("ip", "-o", "-4", "addr", "show", "data0").split())
 print(said("rdma", "link", "show"))
 for top in ("nvmet/subsystems", "nvmet/ports", "nvmet/hosts", "rdma_cm"):
     for folder, folders, _ in os.walk("/sys/kernel/config/" + top):
-        print(folder, *sorted(folders))
+        for name in sorted(folders):  # not the top: modules stay loaded, and it is theirs
+            print(folder, name)
 print(*sorted(os.listdir("/sys/class/nvme")) if os.path.isdir("/sys/class/nvme") else ())
 for what in ("list-unit-files", "list-units"):
     print(said("systemctl", what, "--no-legend", "--all", "fabricctl*"))
