@@ -1,12 +1,16 @@
 """What all tests share: hypothesis profiles, and the reference data that this project does not own."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and tests press Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for name, examples in (("unit", 50), ("full", 300), ("soak", 2000)):
     settings.register_profile(
