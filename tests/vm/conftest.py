@@ -75,7 +75,7 @@ def incast(image: Image) -> Iterator[Saved]:
     """
     del image
     with driven_lab("incast", rate_bps=60_000_000) as driven:
-        done = driven.fabricctl("provision", "--disruptive")
+        done = driven.fabricctl("provision")
         assert done.status == 0, done.stdout + done.stderr
         driven.site.save_all(driven.folder / "saved")
         yield Saved(driven, driven.folder / "saved")

@@ -41,7 +41,7 @@ def provisioned(image: Image) -> Iterator[Provisioned]:
     with driven_lab("lab") as driven:
         before = {one: state_of_host(driven, one) for one in MACHINES} | driven.site.ask("configs")
         start = time.monotonic()
-        done = driven.fabricctl("provision", "--disruptive")
+        done = driven.fabricctl("provision")
         print(f"provision of bare machines: {time.monotonic() - start:.0f} s")
         assert done.status == 0, done.stdout + done.stderr
         assert set(done.outcomes().values()) == {"committed"}
