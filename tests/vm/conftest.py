@@ -20,7 +20,6 @@ from fabric.lab.vm import (
     sweep,
 )
 from fabric.observe import Event
-from tests.vm.fabrics import Saved, driven_lab
 
 
 @pytest.fixture(scope="session")
@@ -65,17 +64,3 @@ def boot(lab: Path, image: Image, accelerator: Accelerator) -> Callable[..., lis
         return machines
 
     return booted
-
-
-@pytest.fixture(scope="session")
-def incast(image: Image) -> Iterator[Saved]:
-    """Yields the incast lab, provisioned and saved: one host that reads from two targets through one leaf.
-
-    Its links are slow enough that two targets congest one also where a busy machine emulates them.
-    """
-    del image
-    with driven_lab("incast", rate_bps=60_000_000) as driven:
-        done = driven.fabricctl("provision")
-        assert done.status == 0, done.stdout + done.stderr
-        driven.site.save_all(driven.folder / "saved")
-        yield Saved(driven, driven.folder / "saved")
