@@ -1,0 +1,34 @@
+"""What a user of the engine holds. Open it with `fabric.engine.open`.
+
+| module | holds |
+|---|---|
+| address, settings | where to, and how patiently, as data |
+| work, checking | buffers, reads and writes, futures; whether a batch can be right |
+| engine | batches in, futures out; steps when told |
+| link, controllerlink, blocklink | the way to a namespace: a controller over a transport, or a device |
+| quarantine, descriptor | memory that may still be written to; what to wait on |
+| opening, discovery | from a URL to an engine, to what a target offers |
+
+Makes no thread (`block` has the transport's). Reads the time from one clock, which a caller may replace.
+"""
+
+from fabric.engine.client.address import AddressError
+from fabric.engine.client.discovery import discover
+from fabric.engine.client.engine import Engine
+from fabric.engine.client.opening import open_engine
+from fabric.engine.client.settings import Settings
+from fabric.engine.client.work import Buffer, Future, QuarantinedError, QuarantineFullError, Read, Write
+
+__all__ = (
+    "AddressError",
+    "Buffer",
+    "Engine",
+    "Future",
+    "QuarantineFullError",
+    "QuarantinedError",
+    "Read",
+    "Settings",
+    "Write",
+    "discover",
+    "open_engine",
+)

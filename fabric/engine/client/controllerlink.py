@@ -1,0 +1,267 @@
+"""A controller over a transport as the engine's way to a namespace: joins `HostDriver` and the dealer's terms.
+
+| the controller says | the engine hears |
+|---|---|
+| Ready, QueueUp while live | Usable once, QueueOpened |
+| Completed, Failed that is not held | Landed; after the delay that the target asks for |
+| Failed that is held | nothing: it may still land |
+| QueueDown | QueueLost |
+| QuarantineReleased | QueueReleased, once the queue is known to be lost and nothing of it is held |
+| Lost, and Reconnecting before it was ever ready | LinkLost |
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Final
+
+from fabric.engine.client.link import (
+    Described,
+    Landed,
+    LinkLost,
+    News,
+    QueueLost,
+    QueueOpened,
+    QueueReleased,
+    Usable,
+)
+from fabric.engine.nvmeof.errors import NotReadyError, QueueFullError
+from fabric.engine.nvmeof.host import (
+    Completed,
+    Controller,
+    ControllerState,
+    Failed,
+    Lost,
+    Output,
+    PostSend,
+    QuarantineReleased,
+    QueueDown,
+    QueueUp,
+    Read,
+    Ready,
+    Reconnecting,
+    Region,
+    Write,
+)
+from fabric.engine.nvmeof.host import RequestId as CommandId
+from fabric.engine.nvmeof.wire.status import Disposition
+from fabric.engine.queues import Issue, Namespace, Op, Path, Queue, QueueId, RequestId, Transfer
+from fabric.engine.transport.base import Arena, Transport
+from fabric.engine.transport.driver import HostDriver
+from fabric.errors import EngineError, LocalProtocolError
+from fabric.policy import ControllerLimits
+
+__all__ = ("ControllerLink",)
+
+_AGAIN: Final = frozenset({Disposition.RETRY_ELSEWHERE, Disposition.RETRY_LATER})
+_OVER: Final = frozenset({ControllerState.CLOSED, ControllerState.LOST})
+
+
+@dataclass(slots=True)
+class _Line:
+    """One queue that was opened.
+
+    Attributes:
+        flying: commands on it, those that are held included.
+        parked: transfers that found no room.
+        is_lost: it went down, and is not released yet.
+    """
+
+    flying: dict[CommandId, Transfer] = field(default_factory=dict)
+    parked: deque[Transfer] = field(default_factory=deque)
+    is_lost: bool = False
+
+
+class ControllerLink:
+    """One controller on one transport, and one of its namespaces.
+
+    Args:
+        controller: not started yet.
+        transport: that carries it.
+        nsid: the namespace.
+        path: names of the two ports, for the windows of receivers.
+    """
+
+    def __init__(self, controller: Controller, transport: Transport[PostSend], nsid: int, path: Path) -> None:
+        self.controller = controller
+        self._driver = HostDriver(controller, transport)
+        self._nsid = nsid
+        self._path = path
+        self._arenas: list[Arena] = []
+        self._lines: dict[int, _Line] = {}
+        self._late: list[tuple[int, int, Landed]] = []  # failures told after the delay that the target asked for
+        self._order = count()
+        self._was_usable = self._is_closed = False
+
+    def start(self, now_ns: int) -> None:
+        """See `Link`."""
+        self.controller.start(now_ns)
+
+    def namespace(self) -> Described:
+        """See `Link`."""
+        where, known = self.controller.config.subnqn, self.controller.namespaces
+        found = known.get(self._nsid)
+        if found is None:
+            listed = ", ".join(map(str, known)) or "none"
+            raise LocalProtocolError("no such namespace", where=where, found=str(self._nsid), expected=listed)
+        mdts = self.controller.limits.max_transfer_bytes
+        return Described(Namespace(self._nsid, where, found.block_bytes, mdts), found.blocks)
+
+    def register(self, memory: memoryview) -> int:
+        """See `Link`."""
+        self._arenas.append(self._driver.transport.register(memory))
+        return len(self._arenas) - 1
+
+    def issue(self, batch: Sequence[Issue], now_ns: int, wanted: Callable[[RequestId], bool]) -> list[News]:
+        """See `Link`."""
+        for queue, transfer in batch:
+            self._lines[queue].parked.append(transfer)
+        news: list[News] = []
+        for qid, line in self._lines.items():
+            if line.parked and not line.is_lost:
+                news += self._send(qid, line, now_ns, wanted)
+        return news + self._tell(self._driver.flush(now_ns), now_ns)
+
+    def step(self, now_ns: int) -> list[News]:
+        """See `Link`."""
+        news = self._tell(self._driver.step(now_ns), now_ns)
+        while self._late and self._late[0][0] <= now_ns:
+            news.append(heappop(self._late)[2])
+        return news
+
+    def next_timer_ns(self) -> int | None:
+        """See `Link`."""
+        due = [self._late[0][0]] if self._late else []
+        if (at_ns := self._driver.next_timer_ns()) is not None:
+            due.append(at_ns)
+        return min(due) if due else None
+
+    def fileno(self) -> int:
+        """See `Link`."""
+        return self._driver.transport.fileno()
+
+    def stop(self, now_ns: int) -> bool:
+        """See `Link`."""
+        state = self.controller.state
+        if state not in (*_OVER, ControllerState.STOPPING):
+            self.controller.stop(now_ns)
+            self._driver.flush(now_ns)
+        return self.controller.state in _OVER
+
+    def close(self) -> None:
+        """See `Link`."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._driver.transport.close()
+
+    def _send(self, qid: int, line: _Line, now_ns: int, wanted: Callable[[RequestId], bool]) -> Iterator[News]:
+        while line.parked:
+            transfer = line.parked[0]
+            if not wanted(transfer.request):
+                line.parked.popleft()
+                yield Landed(QueueId(qid), transfer, _dropped(transfer))
+                continue
+            try:
+                command = self.controller.submit(qid, self._command(transfer), now_ns)
+            except (NotReadyError, QueueFullError):
+                return  # a slot or the queue comes back, or QueueDown follows
+            except EngineError as error:
+                line.parked.popleft()
+                yield Landed(QueueId(qid), transfer, error)
+            else:
+                line.flying[command] = line.parked.popleft()
+
+    def _command(self, transfer: Transfer) -> Read | Write:
+        (piece,) = transfer.pieces
+        region: Region = self._arenas[piece.buffer].region(piece.offset, piece.length)
+        nsid = transfer.namespace.nsid
+        if transfer.op is Op.READ:
+            return Read(nsid, transfer.lba, transfer.blocks, region)
+        return Write(nsid, transfer.lba, transfer.blocks, region)
+
+    def _tell(self, outputs: Sequence[Output], now_ns: int) -> list[News]:
+        news: list[News] = []
+        for output in outputs:
+            match output:
+                case Completed(command, qid):
+                    news += self._completed(qid, command)
+                case Failed():
+                    news += self._failed(output, now_ns)
+                case Lost(error):
+                    news.append(LinkLost(error))
+                case Reconnecting(error=error) if not self._was_usable:
+                    news.append(LinkLost(error))  # whoever opens wants to know at once, and may open again
+                case _:
+                    news += self._of_queue(output)
+        return news
+
+    def _of_queue(self, output: Output) -> Iterator[News]:
+        match output:
+            case Ready():
+                yield from self._ready(output)
+            case QueueUp(qid) if self._was_usable and self.controller.state is ControllerState.LIVE:
+                yield from self._opened(qid)
+            case QueueDown(qid):
+                yield from self._down(qid)
+            case QuarantineReleased(_connection, qid, commands):
+                yield from self._released(qid, commands)
+            case _:
+                pass  # events that no request waits for
+
+    def _completed(self, qid: int, command: CommandId) -> Iterator[News]:
+        line = self._lines.get(qid)
+        if line is not None and command in line.flying:
+            yield Landed(QueueId(qid), line.flying.pop(command))
+
+    def _ready(self, ready: Ready) -> Iterator[News]:
+        if not self._was_usable:
+            self._was_usable = True
+            depth = min((self.controller.queue(qid).slots.count for qid in ready.queues), default=1)
+            mdts = self.controller.limits.max_transfer_bytes
+            yield Usable(ControllerLimits(len(ready.queues), depth, mdts))
+        for qid in ready.queues:
+            yield from self._opened(qid)
+
+    def _opened(self, qid: int) -> Iterator[News]:
+        if qid not in self._lines:
+            self._lines[qid] = _Line()
+            depth = self.controller.queue(qid).slots.count
+            yield QueueOpened(Queue(QueueId(qid), self.controller.config.subnqn, self._path, depth))
+
+    def _failed(self, failed: Failed, now_ns: int) -> Iterator[News]:
+        line = self._lines.get(failed.qid)
+        if failed.held or line is None or failed.request not in line.flying:
+            return
+        again = failed.disposition in _AGAIN
+        landed = Landed(QueueId(failed.qid), line.flying.pop(failed.request), failed.error, again)
+        if again and failed.retry_after_ns:
+            heappush(self._late, (now_ns + failed.retry_after_ns, next(self._order), landed))
+        else:
+            yield landed
+
+    def _down(self, qid: int) -> Iterator[News]:
+        line = self._lines.get(qid)
+        if line is None or line.is_lost:
+            return
+        line.is_lost = True
+        line.parked.clear()  # the dealer has them in flight, and deals them again on release
+        self._late = [one for one in self._late if one[2].queue != qid]
+        heapify(self._late)
+        yield QueueLost(QueueId(qid))
+        yield from self._released(qid, ())
+
+    def _released(self, qid: int, commands: Sequence[CommandId]) -> Iterator[News]:
+        line = self._lines.get(qid)
+        if line is None:
+            return
+        for command in commands:
+            line.flying.pop(command, None)
+        if line.is_lost and not line.flying:
+            del self._lines[qid]
+            yield QueueReleased(QueueId(qid))
+
+
+def _dropped(transfer: Transfer) -> EngineError:
+    return EngineError("the transfer was not sent: its request has ended", where=f"request {transfer.request}")
