@@ -15,7 +15,9 @@ from fabric.cli.console import Printer
 from fabric.cli.failures import reported
 from fabric.cli.hosts import hosts_app
 from fabric.cli.lab import app as lab_app
+from fabric.cli.nvme import nvme_app
 from fabric.cli.running import environment_of, finish, request_of
+from fabric.cli.target import target_app
 
 __all__ = ("app",)
 
@@ -31,6 +33,8 @@ app = typer.Typer(
 )
 app.add_typer(hosts_app, name="hosts", short_help="Set up, read and connect hosts and targets alone.")
 app.add_typer(lab_app, name="lab")
+app.add_typer(nvme_app, name="nvme", short_help="Look at NVMe/TCP targets, read and write their blocks.")
+app.add_typer(target_app, name="target")
 
 
 def _version(*, wanted: bool) -> None:

@@ -4,10 +4,12 @@ from enum import IntEnum
 
 from fabric.errors import (
     DeviceError,
+    EngineError,
     EnvironmentMissingError,
     FabricError,
     HostError,
     IntentError,
+    LocalProtocolError,
     PlanError,
     UnsupportedFeatureError,
 )
@@ -36,7 +38,9 @@ def exit_of_error(error: FabricError) -> Exit:
             return Exit.ENVIRONMENT
         case IntentError() | PlanError() | UnsupportedFeatureError():
             return Exit.INVENTORY
-        case DeviceError() | HostError():
+        case LocalProtocolError():  # an EngineError too: what was asked for cannot be right
+            return Exit.USAGE
+        case DeviceError() | HostError() | EngineError():
             return Exit.DEVICE
         case _:
             return Exit.USAGE

@@ -8,27 +8,37 @@
 | link, controllerlink, blocklink | the way to a namespace: a controller over a transport, or a device |
 | quarantine, descriptor | memory that may still be written to; what to wait on |
 | opening, discovery | from a URL to an engine, to what a target offers |
+| copying, serving | runs of blocks in and out; a soft target to try things on |
 
 Makes no thread (`block` has the transport's). Reads the time from one clock, which a caller may replace.
 """
 
 from fabric.engine.client.address import AddressError
+from fabric.engine.client.copying import Description, describe, pull, push
 from fabric.engine.client.discovery import discover
 from fabric.engine.client.engine import Engine
 from fabric.engine.client.opening import open_engine
+from fabric.engine.client.serving import SoftTarget, TargetSpec, soft_target
 from fabric.engine.client.settings import Settings
 from fabric.engine.client.work import Buffer, Future, QuarantinedError, QuarantineFullError, Read, Write
 
 __all__ = (
     "AddressError",
     "Buffer",
+    "Description",
     "Engine",
     "Future",
     "QuarantineFullError",
     "QuarantinedError",
     "Read",
     "Settings",
+    "SoftTarget",
+    "TargetSpec",
     "Write",
+    "describe",
     "discover",
     "open_engine",
+    "pull",
+    "push",
+    "soft_target",
 )
