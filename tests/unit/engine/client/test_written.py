@@ -16,6 +16,8 @@ def test_the_written_program_runs() -> None:
 
 
 def test_the_protocol_alone_brings_no_transport() -> None:
-    program = "import sys, fabric.engine.nvmeof.host, fabric.engine.queues; print('fabric.engine.transport' in sys.modules)"
+    program = (
+        "import sys, fabric.engine.nvmeof.host, fabric.engine.queues; print('fabric.engine.transport' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -1,0 +1,125 @@
+"""What a target may do wrong: reads give the right bytes or an error, all of them end, and all memory comes back.
+
+LOSE_DATA and CORRUPT are not here: without a digest no host can see them; the store above checks its extents.
+"""
+
+import time
+
+import pytest
+
+from fabric.engine.client import Engine, Read, Settings
+from fabric.engine.client.address import MemoryAddress, TcpAddress
+from fabric.engine.client.controllerlink import ControllerLink
+from fabric.engine.client.link import Landed, Usable
+from fabric.engine.client.opening import host_config, open_engine, open_link
+from fabric.engine.nvmeof.host import Controller
+from fabric.engine.queues import Issue, Op, Path, QueueId, RequestId, Transfer, TransferId, View
+from fabric.engine.transport.base import allocate
+from fabric.engine.transport.faults import Fault, FaultKind
+from fabric.engine.transport.memory import MemoryTransport
+from fabric.engine.transport.shape import UNSHAPED, Shape
+from fabric.policy import ShardPolicy
+from tests.unit.engine.client.rig import MIB, MS, POLICY, assert_right, pattern, reads, served, service
+
+SEEN = [kind for kind in FaultKind if kind not in {FaultKind.LOSE_DATA, FaultKind.CORRUPT}]
+PATIENCE_NS = 20_000 * MS
+IMPATIENT = Settings(command_ns=60 * MS)
+
+
+def link_to(shape: Shape, *, flush_ns: int = 0, policy: ShardPolicy = POLICY) -> ControllerLink:
+    """A way whose connections take a while to go: until then the target may write."""
+    reached = TcpAddress("", 0, MemoryAddress().nqn)
+    controller = Controller(host_config(reached, policy, IMPATIENT))
+    transport = MemoryTransport(service(shape), keyed=False, flush_ns=flush_ns)
+    return ControllerLink(controller, transport, 1, Path("any", "memory"))
+
+
+def slow_to_go(shape: Shape) -> Engine:
+    link = link_to(shape, flush_ns=150 * MS)
+    news = open_link(link, IMPATIENT, time.monotonic_ns)
+    return Engine(link, news, POLICY, IMPATIENT, time.monotonic_ns)
+
+
+@pytest.mark.parametrize("way", ["memory", "tcp"])
+@pytest.mark.parametrize("kind", SEEN)
+def test_a_fault_costs_no_wrong_byte_no_hang_and_no_memory(kind: FaultKind, way: str) -> None:
+    shape = Shape(faults=(Fault(kind, probability=0.1, delay_ns=90 * MS, status=0x006),), seed=3)
+    with served(shape if way == "tcp" else UNSHAPED) as target:
+        engine = slow_to_go(shape) if way == "memory" else open_engine(target.url, policy=POLICY, settings=IMPATIENT)
+        with engine:
+            sink = engine.allocate(MIB)
+            work = [Read(one.lba, one.views, deadline_ns=1000 * MS) for one in reads(engine, sink, 32 << 10)]
+            futures = engine.submit(work)
+
+            assert engine.wait(futures, PATIENCE_NS)
+            assert engine.settle(futures, PATIENCE_NS)
+
+            assert_right(sink, work, [one.error is None for one in futures])
+            assert any(one.error is None for one in futures)
+            assert not engine.quarantined
+            load = engine.load()
+            assert (load.requests, load.draining, sum(queue.commands for queue in load.queues)) == (0, 0, 0)
+
+
+def test_memory_that_was_given_back_is_never_written_to() -> None:
+    late = Fault(FaultKind.DELAY, opcodes=(2,), commands=(0,), delay_ns=100 * MS)
+    with slow_to_go(Shape(faults=(late,))) as engine:
+        sink = engine.allocate(4096)
+        (future,) = engine.submit([Read(0, (sink.view(),), deadline_ns=10 * MS)])
+        assert engine.wait([future], PATIENCE_NS)
+        assert sink.memory == bytes(4096)
+
+        assert engine.settle([future], PATIENCE_NS)
+        assert sink.memory == pattern(0, 4096)  # it did land, while its memory was held
+        sink.memory[:] = b"m" * 4096
+        others = engine.submit([Read(8, (engine.allocate(4096).view(),))])
+        assert engine.wait(others, PATIENCE_NS)
+        engine.wait([type(future)(RequestId(0), 0)], 300 * MS)
+        assert sink.memory == b"m" * 4096
+
+
+def test_transfers_without_a_slot_wait_in_line_and_go_when_nobody_wants_them() -> None:
+    link = link_to(UNSHAPED, policy=ShardPolicy(queues=1, depth=2))
+    news = open_link(link, IMPATIENT, time.monotonic_ns)
+    assert [one.limits.depth for one in news if isinstance(one, Usable)] == [2]
+    number = link.register(allocate(5 * 4096))
+    space = link.namespace().namespace
+    issues = [
+        Issue(
+            QueueId(1),
+            Transfer(
+                TransferId(at), RequestId(at), Op.READ, space, 0, 8, 4096, (View(number, at * 4096, 4096),), 0, ""
+            ),
+        )
+        for at in range(5)
+    ]
+
+    now_ns = time.monotonic_ns()
+    landed = link.issue(issues, now_ns, lambda _request: True)
+    assert landed == []
+    landed += link.step(now_ns)
+    assert [one.transfer.id for one in landed if isinstance(one, Landed)] == [0, 1]
+
+    landed = link.issue((), now_ns, lambda request: request == 4)
+    assert [(one.transfer.id, one.again) for one in landed if isinstance(one, Landed) and one.error] == [
+        (2, False),
+        (3, False),
+    ]
+    landed = link.step(now_ns)
+    assert [(one.transfer.id, one.error) for one in landed if isinstance(one, Landed)] == [(4, None)]
+    link.close()
+    link.close()
+
+
+def test_a_transfer_that_the_machine_refuses_ends_with_its_error() -> None:
+    link = link_to(UNSHAPED)
+    open_link(link, IMPATIENT, time.monotonic_ns)
+    number = link.register(allocate(4096))
+    space = link.namespace().namespace
+    beyond = Transfer(TransferId(1), RequestId(1), Op.READ, space, 1 << 40, 8, 4096, (View(number, 0, 4096),), 0, "")
+
+    (landed,) = link.issue([Issue(QueueId(1), beyond)], time.monotonic_ns(), lambda _request: True)
+
+    assert isinstance(landed, Landed)
+    assert "outside the namespace" in str(landed.error)
+    link.close()
