@@ -65,7 +65,7 @@ class _Line:
 
     Attributes:
         flying: commands on it, those that are held included.
-        parked: transfers that found no room.
+        parked: transfers that found no room; the dealer has them in flight, and deals them again on release.
         is_lost: it went down, and is not released yet.
     """
 
@@ -234,8 +234,9 @@ class ControllerLink:
         line = self._lines.get(failed.qid)
         if failed.held or line is None or failed.request not in line.flying:
             return
-        again = failed.disposition in _AGAIN
-        landed = Landed(QueueId(failed.qid), line.flying.pop(failed.request), failed.error, again)
+        transfer = line.flying.pop(failed.request)
+        again = failed.disposition in _AGAIN and transfer.op is Op.READ
+        landed = Landed(QueueId(failed.qid), transfer, failed.error, again)
         if again and failed.retry_after_ns:
             heappush(self._late, (now_ns + failed.retry_after_ns, next(self._order), landed))
         else:
@@ -246,7 +247,6 @@ class ControllerLink:
         if line is None or line.is_lost:
             return
         line.is_lost = True
-        line.parked.clear()  # the dealer has them in flight, and deals them again on release
         self._late = [one for one in self._late if one[2].queue != qid]
         heapify(self._late)
         yield QueueLost(QueueId(qid))

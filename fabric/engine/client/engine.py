@@ -141,9 +141,9 @@ class Engine:
         futures: list[Future] = []
         for work, length in zip(wanted, lengths, strict=True):
             request = request_of(next(self._numbers), work, length, described, now_ns)
-            future = self._live[request.id] = Future(request.id, length)
-            self._dealer.submit(request, now_ns)
-            futures.append(future)
+            self._dealer.submit(request, now_ns)  # refuses a transfer size below one block: the first, so all of them
+            self._live[request.id] = Future(request.id, length)
+            futures.append(self._live[request.id])
         self._deal(now_ns)
         return futures
 

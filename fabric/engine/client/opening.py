@@ -125,8 +125,8 @@ def _link(address: Address, policy: ShardPolicy, settings: Settings, service: Se
         case TcpAddress(nqn=""):
             raise AddressError("the URL names no subsystem", expected="nvme+tcp://HOST:PORT/NQN")
         case TcpAddress(host, port):
-            transport = TcpTransport(TcpConfig(look_up(host, port), port, tos=settings.tos))
             controller = Controller(host_config(address, policy, settings))
+            transport = TcpTransport(TcpConfig(look_up(host, port), port, tos=settings.tos))
             return ControllerLink(controller, transport, address.nsid, Path("any", f"{host}:{port}"))
         case BlockAddress(path):
             config = BlockConfig(path, settings.threads, settings.direct)

@@ -12,12 +12,19 @@ from fabric.engine.client.address import MemoryAddress, TcpAddress
 from fabric.engine.client.controllerlink import ControllerLink
 from fabric.engine.client.link import Landed, Usable
 from fabric.engine.client.opening import host_config, open_engine, open_link
-from fabric.engine.nvmeof.host import Controller
+from fabric.engine.nvmeof.errors import status_error
+from fabric.engine.nvmeof.host import Controller, Failed, QueueDown
+from fabric.engine.nvmeof.target import Subsystem, Target
+from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
+from fabric.engine.nvmeof.wire.status import Disposition, Status
 from fabric.engine.queues import Issue, Op, Path, QueueId, RequestId, Transfer, TransferId, View
 from fabric.engine.transport.base import allocate
 from fabric.engine.transport.faults import Fault, FaultKind
 from fabric.engine.transport.memory import MemoryTransport
+from fabric.engine.transport.service import Service
 from fabric.engine.transport.shape import UNSHAPED, Shape
+from fabric.engine.transport.storage import RamStorage
+from fabric.errors import LocalProtocolError
 from fabric.policy import ShardPolicy
 from tests.unit.engine.client.rig import MIB, MS, POLICY, assert_right, pattern, reads, served, service
 
@@ -122,4 +129,36 @@ def test_a_transfer_that_the_machine_refuses_ends_with_its_error() -> None:
 
     assert isinstance(landed, Landed)
     assert "outside the namespace" in str(landed.error)
+    link.close()
+
+
+def test_transfers_below_one_block_are_refused_and_nothing_is_left_behind() -> None:
+    nqn = MemoryAddress().nqn
+    target = Target(subsystems=[Subsystem(nqn, {1: IdentifyNamespace(MIB // 4096, 12)})], transport="tcp")
+    policy = ShardPolicy(queues=1, transfer_bytes=512, align_bytes=512)
+    with open_engine("memory://", policy=policy, service=Service(target, RamStorage({(nqn, 1): MIB}))) as engine:
+        sink = engine.allocate(8192)
+        with pytest.raises(LocalProtocolError, match="not one block fits"):
+            engine.submit([Read(0, (sink.view(0, 4096),)), Read(1, (sink.view(4096, 4096),))])
+        assert engine.load().requests == 0
+
+
+def test_a_failure_is_told_after_the_delay_that_the_target_asks_for_and_with_its_queue() -> None:
+    link = link_to(Shape(faults=(Fault(FaultKind.DROP),)))
+    open_link(link, IMPATIENT, time.monotonic_ns)
+    number, space, now_ns = link.register(allocate(4096)), link.namespace().namespace, time.monotonic_ns()
+    error = status_error(Status.COMMAND_INTERRUPTED)
+    heard: list[list[str]] = []
+    for at, down in ((1, False), (2, True)):
+        read = Transfer(TransferId(at), RequestId(at), Op.READ, space, 0, 8, 4096, (View(number, 0, 4096),), 0, "")
+        link.issue([Issue(QueueId(1), read)], now_ns, lambda _request: True)
+        (command,) = link._lines[1].flying
+        assert link._tell([Failed(command, 1, error, Disposition.RETRY_LATER, retry_after_ns=20 * MS)], now_ns) == []
+        assert link.next_timer_ns() == now_ns + 20 * MS
+        told = link._tell([QueueDown(1, error)], now_ns) if down else []
+        told += link.step(now_ns + 20 * MS - 1) + link.step(now_ns + 20 * MS)
+        heard.append([type(one).__name__ for one in told])
+
+    # with the queue goes the failure: the dealer deals its transfer again when the queue is released
+    assert heard == [["Landed"], ["QueueLost", "QueueReleased"]]
     link.close()
