@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 
 from fabric.engine.client import Buffer, Engine, Read, Settings, Write, open_engine
@@ -38,12 +38,30 @@ def service(shape: Shape = UNSHAPED, *, nqn: str = MemoryAddress().nqn, size: in
     return Service(target, storage, shape)
 
 
+class Hand:
+    """A clock that stands still until the test moves it: engines on it close without waiting (`close_ns=0`)."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def move(self, engine: Engine, duration_ns: int) -> None:
+        """Lets time pass, and the engine notice."""
+        self.now_ns += duration_ns
+        engine.step()
+
+
 def in_memory(
-    shape: Shape = UNSHAPED, policy: ShardPolicy = POLICY, settings: Settings | None = None
+    shape: Shape = UNSHAPED,
+    policy: ShardPolicy = POLICY,
+    settings: Settings | None = None,
+    clock: Callable[[], int] = time.monotonic_ns,
 ) -> tuple[Engine, Service]:
     """An engine on a target in this process."""
     one = service(shape)
-    return open_engine("memory://", policy=policy, settings=settings or Settings(), service=one), one
+    return open_engine("memory://", policy=policy, settings=settings or Settings(), service=one, clock=clock), one
 
 
 class SystemClock:

@@ -24,7 +24,7 @@ from fabric.engine.transport.faults import Fault, FaultKind
 from fabric.engine.transport.shape import Latency, Shape
 from fabric.errors import EngineError, EnvironmentMissingError, IntentError, LocalProtocolError, TransportError
 from fabric.policy import ShardPolicy
-from tests.unit.engine.client.rig import MIB, MS, POLICY, assert_right, in_memory, pattern, reads, served, writes
+from tests.unit.engine.client.rig import MIB, MS, POLICY, Hand, assert_right, in_memory, pattern, reads, served, writes
 
 READ, WRITE = (2,), (1,)  # opcodes (NVM command set)
 PATIENCE_NS = 20_000 * MS
@@ -145,11 +145,14 @@ def test_close_with_reads_in_flight_ends_them_all() -> None:
 
 def test_a_deadline_fails_the_read_and_holds_its_memory_until_nothing_can_land() -> None:
     late = Fault(FaultKind.DELAY, opcodes=READ, commands=(0,), delay_ns=400 * MS)
-    engine, _service = in_memory(Shape(faults=(late,)))
+    clock = Hand()
+    engine, _service = in_memory(Shape(faults=(late,)), settings=Settings(close_ns=0), clock=clock)
     sink = engine.allocate(2 * 4096)
     (future,) = engine.submit([Read(0, (sink.view(0, 4096),), deadline_ns=20 * MS)])
 
-    assert engine.wait([future], PATIENCE_NS)
+    clock.move(engine, 19 * MS)
+    assert not future.done
+    clock.move(engine, MS)
     with pytest.raises(EngineError, match="deadline"):
         future.result()
     assert not future.settled
@@ -160,7 +163,10 @@ def test_a_deadline_fails_the_read_and_holds_its_memory_until_nothing_can_land()
     assert engine.wait([beside], PATIENCE_NS)
     assert sink.memory[4096:] == pattern(4096, 4096)
 
-    assert engine.settle([future], PATIENCE_NS)
+    clock.move(engine, 379 * MS)
+    assert not future.settled
+    clock.move(engine, MS)
+    assert future.settled
     assert not engine.quarantined
     assert len(engine.load().queues) == 4  # a late answer is no reason to lose a queue
     assert engine.wait(engine.submit([Read(0, (sink.view(0, 8192),))]), PATIENCE_NS)
@@ -170,16 +176,19 @@ def test_a_deadline_fails_the_read_and_holds_its_memory_until_nothing_can_land()
 
 def test_a_full_quarantine_is_an_error_and_empties_again() -> None:
     lost = Fault(FaultKind.DROP, opcodes=READ, commands=(0, 1))
-    settings = Settings(quarantine_bytes=8192, command_ns=300 * MS)
-    engine, _service = in_memory(Shape(faults=(lost,)), settings=settings)
+    settings = Settings(quarantine_bytes=8192, command_ns=300 * MS, close_ns=0)
+    clock = Hand()
+    engine, _service = in_memory(Shape(faults=(lost,)), settings=settings, clock=clock)
     sink = engine.allocate(4 * 4096)
     futures = engine.submit([Read(at * 8, (sink.view(at * 4096, 4096),), deadline_ns=10 * MS) for at in range(2)])
-    assert engine.wait(futures, PATIENCE_NS)
+    clock.move(engine, 10 * MS)
+    assert all(one.done for one in futures)
 
     with pytest.raises(QuarantineFullError):
         engine.submit([Read(0, (sink.view(8192, 4096),))])
 
-    assert engine.settle(futures, PATIENCE_NS)  # the command's own timeout takes the queue down, which frees memory
+    clock.move(engine, 290 * MS)  # the command's own timeout takes the queue down, which frees memory
+    assert all(one.settled for one in futures)
     again = engine.submit([Read(0, (sink.view(),))])
     assert engine.wait(again, PATIENCE_NS)
     assert again[0].result() == sink.memory.nbytes

@@ -4,6 +4,7 @@ LOSE_DATA and CORRUPT are not here: without a digest no host can see them; the s
 """
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -26,11 +27,11 @@ from fabric.engine.transport.shape import UNSHAPED, Shape
 from fabric.engine.transport.storage import RamStorage
 from fabric.errors import LocalProtocolError
 from fabric.policy import ShardPolicy
-from tests.unit.engine.client.rig import MIB, MS, POLICY, assert_right, pattern, reads, served, service
+from tests.unit.engine.client.rig import MIB, MS, POLICY, Hand, assert_right, pattern, reads, served, service
 
 SEEN = [kind for kind in FaultKind if kind not in {FaultKind.LOSE_DATA, FaultKind.CORRUPT}]
 PATIENCE_NS = 20_000 * MS
-IMPATIENT = Settings(command_ns=60 * MS)
+IMPATIENT = Settings(command_ns=60 * MS, close_ns=0)
 
 
 def link_to(shape: Shape, *, flush_ns: int = 0, policy: ShardPolicy = POLICY) -> ControllerLink:
@@ -41,10 +42,10 @@ def link_to(shape: Shape, *, flush_ns: int = 0, policy: ShardPolicy = POLICY) ->
     return ControllerLink(controller, transport, 1, Path("any", "memory"))
 
 
-def slow_to_go(shape: Shape) -> Engine:
+def slow_to_go(shape: Shape, clock: Callable[[], int] = time.monotonic_ns) -> Engine:
     link = link_to(shape, flush_ns=150 * MS)
-    news = open_link(link, IMPATIENT, time.monotonic_ns)
-    return Engine(link, news, POLICY, IMPATIENT, time.monotonic_ns)
+    news = open_link(link, IMPATIENT, clock)
+    return Engine(link, news, POLICY, IMPATIENT, clock)
 
 
 @pytest.mark.parametrize("way", ["memory", "tcp"])
@@ -70,18 +71,25 @@ def test_a_fault_costs_no_wrong_byte_no_hang_and_no_memory(kind: FaultKind, way:
 
 def test_memory_that_was_given_back_is_never_written_to() -> None:
     late = Fault(FaultKind.DELAY, opcodes=(2,), commands=(0,), delay_ns=100 * MS)
-    with slow_to_go(Shape(faults=(late,))) as engine:
+    clock = Hand()
+    with slow_to_go(Shape(faults=(late,)), clock) as engine:
         sink = engine.allocate(4096)
         (future,) = engine.submit([Read(0, (sink.view(),), deadline_ns=10 * MS)])
-        assert engine.wait([future], PATIENCE_NS)
+        clock.move(engine, 10 * MS)
+        assert future.done
+        clock.move(engine, 50 * MS)  # the command times out; its connection takes 150 ms to go
         assert sink.memory == bytes(4096)
-
-        assert engine.settle([future], PATIENCE_NS)
+        clock.move(engine, 40 * MS)
         assert sink.memory == pattern(0, 4096)  # it did land, while its memory was held
+        assert not future.settled
+
+        clock.move(engine, 110 * MS)
+        assert future.settled
         sink.memory[:] = b"m" * 4096
-        others = engine.submit([Read(8, (engine.allocate(4096).view(),))])
-        assert engine.wait(others, PATIENCE_NS)
-        engine.wait([type(future)(RequestId(0), 0)], 300 * MS)
+        for _ in range(5):
+            (other,) = engine.submit([Read(8, (engine.allocate(4096).view(),))])
+            clock.move(engine, 100 * MS)
+            assert other.result() == 4096
         assert sink.memory == b"m" * 4096
 
 
