@@ -20,8 +20,8 @@ class Settings:
         command_ns: a command without an answer for so long takes its queue down; None: the policy's `deadline_ns`.
             A request's own deadline is apart: it fails the request and leaves the queue alone.
         loss_ns: a controller that stays away for so long is given up, and with it every request.
-        keep_alive_ms: a target that hears nothing for so long drops the host; 0: never. Nobody sends Keep Alive commands while
-            nobody steps the engine.
+        keep_alive_ms: a target that hears nothing for so long drops the host; 0: never. None is sent while nobody
+            steps the engine.
         quarantine_bytes: of abandoned transfers that may still land; while there are so many, nothing new is taken.
         direct: O_DIRECT for files and devices.
         threads: that work on a file or device, as its depth.
