@@ -168,7 +168,7 @@ class Dealer:
         live.is_lost = True
         for transfer in live.flying.values():
             progress = self._ledger.live.get(transfer.request)
-            if transfer.op is Op.WRITE and progress is not None:
+            if transfer.op is not Op.READ and progress is not None:
                 self._fail(progress, Reason.QUEUE_LOST, _lost(queue))
 
     def release_queue(self, queue: QueueId) -> None:

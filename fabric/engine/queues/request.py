@@ -17,10 +17,14 @@ TransferId = NewType("TransferId", int)
 
 
 class Op(StrEnum):
-    """Direction of the data. Only reads may be dealt twice."""
+    """Direction of the data. Only reads may be dealt twice.
+
+    A durable write ends when the medium has it, and is a write in all else (FUA of the Write command).
+    """
 
     READ = "read"
     WRITE = "write"
+    WRITE_DURABLE = "write-durable"
 
 
 class Urgency(StrEnum):

@@ -33,19 +33,23 @@ class BlockOp(StrEnum):
 
     READ = "r"
     WRITE = "w"
+    WRITE_DURABLE = "d"
     FLUSH = "s"
+    ZERO = "z"
+    DISCARD = "t"
 
 
 class BlockPost(NamedTuple):
-    """One read or write of consecutive bytes, or a flush.
+    """One read or write of consecutive bytes, a flush, or bytes that shall be zeroes or hold nothing of worth.
 
     Attributes:
         connection: under which name.
         tag: told again by Done; not one that is open on this connection.
         op: what.
         offset: the first byte, on the device's alignment; 0 for a flush.
-        region: registered memory, of aligned length; None for a flush.
+        region: registered memory, of aligned length; None where no data moves.
         deadline_ns: when to stop waiting, None: never.
+        length: bytes to zero or discard, aligned; else 0.
     """
 
     connection: ConnectionId
@@ -54,6 +58,7 @@ class BlockPost(NamedTuple):
     offset: int = 0
     region: Region | None = None
     deadline_ns: int | None = None
+    length: int = 0
 
 
 @dataclass(slots=True)
@@ -163,19 +168,19 @@ class BlockTransport:
 
     def _job(self, post: BlockPost) -> Job:
         view = _NO_MEMORY if post.region is None else self._arenas.view(post.region)
-        unit = self.device.alignment
-        if post.op is not BlockOp.FLUSH and (not view or post.offset % unit or view.nbytes % unit):
-            expected, found = f"multiples of {unit}", f"{view.nbytes} bytes at {post.offset}"
+        unit, length = self.device.alignment, view.nbytes or post.length
+        if post.op is not BlockOp.FLUSH and (length < 1 or post.offset % unit or length % unit):
+            expected, found = f"multiples of {unit}", f"{length} bytes at {post.offset}"
             raise LocalProtocolError("a post off the alignment", where=self._where, expected=expected, found=found)
-        if not 0 <= post.offset <= self.device.length - view.nbytes:
-            found = f"{view.nbytes} bytes at {post.offset}"
+        if not 0 <= post.offset <= self.device.length - length:
+            found = f"{length} bytes at {post.offset}"
             raise LocalProtocolError("a post outside the device", where=self._where, found=found)
         link = self._links.get(post.connection)
         if link is None or link.is_going:
-            return Job(None, post.tag, post.op.value, view, post.offset)
+            return Job(None, post.tag, post.op.value, view, post.offset, post.length)
         if post.tag in link.jobs:
             raise LocalProtocolError("a tag that is open already", where=self._where, found=str(post.tag))
-        return Job(link, post.tag, post.op.value, view, post.offset)
+        return Job(link, post.tag, post.op.value, view, post.offset, post.length)
 
     def _finish(self, job: Job) -> None:
         job.has_ended = True

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Protocol
 
+from fabric.engine.transport.block.allocation import discard, zero
 from fabric.engine.transport.signal import Signal
 
 __all__ = ("SYSTEM", "FileCalls", "Job", "Workers")
@@ -30,11 +31,21 @@ class FileCalls(Protocol):
         """As os.fdatasync."""
         ...
 
+    def zero(self, fd: int, offset: int, length: int, /) -> None:
+        """Makes bytes read as zeroes."""
+        ...
+
+    def discard(self, fd: int, offset: int, length: int, /) -> None:
+        """Says that bytes hold nothing of worth."""
+        ...
+
 
 class _System:
     preadv = staticmethod(os.preadv)
     pwritev = staticmethod(os.pwritev)
     fdatasync = staticmethod(os.fdatasync)
+    zero = staticmethod(zero)
+    discard = staticmethod(discard)
 
 
 SYSTEM: FileCalls = _System()
@@ -46,22 +57,23 @@ class Job:
     Attributes:
         owner: who gets it back.
         tag: the post's.
-        call: "r", "w" or "s", for sync.
-        view, offset: what and where.
+        call: "r", "w", "d" for a write that is durable, "s" for sync, "z" for zeroes, "t" for trim.
+        view, offset: what and where; `length` of what has no memory.
         is_cancelled: skip it, if it has not begun.
         is_held: its deadline passed before it ended.
         has_ended: the worker is done with it.
         error: errno, or 0; -1 when the device ended early.
     """
 
-    __slots__ = ("call", "error", "has_ended", "is_cancelled", "is_held", "offset", "owner", "tag", "view")
+    __slots__ = ("call", "error", "has_ended", "is_cancelled", "is_held", "length", "offset", "owner", "tag", "view")
 
-    def __init__(self, owner: object, tag: int, call: str, view: memoryview, offset: int) -> None:
+    def __init__(self, owner: object, tag: int, call: str, view: memoryview, offset: int, length: int = 0) -> None:
         self.owner = owner
         self.tag = tag
         self.call = call
         self.view = view
         self.offset = offset
+        self.length = length
         self.is_cancelled = self.is_held = self.has_ended = False
         self.error = 0
 
@@ -124,9 +136,22 @@ class Workers:
             signal.set()
 
     def _carry_out(self, job: Job) -> None:
-        if job.call == "s":
-            self._calls.fdatasync(self._descriptor)
-            return
+        calls, descriptor = self._calls, self._descriptor
+        match job.call:
+            case "s":
+                calls.fdatasync(descriptor)
+            case "z":
+                calls.zero(descriptor, job.offset, job.length)
+            case "t":
+                calls.discard(descriptor, job.offset, job.length)
+            case "d":
+                self._move(job)
+                if not job.error:
+                    calls.fdatasync(descriptor)
+            case _:
+                self._move(job)
+
+    def _move(self, job: Job) -> None:
         call = self._calls.preadv if job.call == "r" else self._calls.pwritev
         view, offset = job.view, job.offset
         while True:

@@ -11,7 +11,7 @@ import pytest
 from fabric.engine.nvmeof.errors import CapacityError, CommandTimeoutError, MediumError
 from fabric.engine.nvmeof.host import Connect, ConnectionId, Region
 from fabric.engine.transport.base import Connected, Disconnected, Done, Event, Released, allocate
-from fabric.engine.transport.block import BlockConfig, BlockOp, BlockPost, BlockTransport, hardware_queues
+from fabric.engine.transport.block import BlockConfig, BlockOp, BlockPost, BlockTransport, allocation, hardware_queues
 from fabric.engine.transport.block.workers import SYSTEM, FileCalls
 from fabric.engine.transport.driver import wait
 from fabric.errors import EnvironmentMissingError, LocalProtocolError
@@ -42,6 +42,9 @@ class Calls:
 
     def fdatasync(self, fd: int, /) -> None:
         os.fdatasync(fd)
+
+    zero = staticmethod(allocation.zero)
+    discard = staticmethod(allocation.discard)
 
 
 Opener = Callable[..., BlockTransport]
@@ -97,6 +100,59 @@ def test_a_batch_is_read_to_its_places_and_written_from_them(opener: Opener, dir
     assert one.device.length == 64 * BLOCK
     data = os.pread(one.device.descriptor, BLOCK, 0) if not direct else b"\0" * BLOCK
     assert data == b"\0" * BLOCK
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("has_fallocate", [True, False])
+def test_blocks_are_zeroed_and_discarded_and_written_through(
+    opener: Opener, direct: bool, has_fallocate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, "")
+
+    if not has_fallocate:
+        monkeypatch.setattr(allocation, "_fallocate", refuse)
+    one = opener(direct=direct)
+    arena = one.register(allocate(64 * BLOCK))
+    collect(one, 1)
+
+    one.post([BlockPost(ONE, 1, BlockOp.ZERO, 8 * BLOCK, length=8 * BLOCK)], 0)
+    assert collect(one, 1) == [Done(ONE, 1)]
+    one.post([BlockPost(ONE, 2, BlockOp.DISCARD, 32 * BLOCK, length=8 * BLOCK)], 0)
+    assert collect(one, 1) == [Done(ONE, 2)]
+    arena.view[:BLOCK] = b"d" * BLOCK
+    one.post([BlockPost(ONE, 3, BlockOp.WRITE_DURABLE, 50 * BLOCK, arena.region(0, BLOCK))], 0)
+    assert collect(one, 1) == [Done(ONE, 3)]
+    one.post([BlockPost(ONE, 4, BlockOp.READ, 0, arena.region(0, 64 * BLOCK))], 0)
+    assert collect(one, 1) == [Done(ONE, 4)]
+
+    expected = [index for index in range(64) if not 8 <= index < 16 and not 32 <= index < 40 and index != 50]
+    assert [arena.view[index * BLOCK] for index in expected] == expected
+    assert arena.view[8 * BLOCK : 16 * BLOCK] == bytes(8 * BLOCK)
+    assert arena.view[50 * BLOCK : 51 * BLOCK] == b"d" * BLOCK
+    assert arena.view[32 * BLOCK] in (0, 32)
+    assert one.device.length == 64 * BLOCK
+
+
+@pytest.mark.parametrize(
+    ("offset", "length"), [(0, 0), (0, 100), (100, BLOCK), (63 * BLOCK, 2 * BLOCK), (-BLOCK, BLOCK)]
+)
+def test_zeroes_off_the_alignment_or_the_device_are_refused(opener: Opener, offset: int, length: int) -> None:
+    with pytest.raises(LocalProtocolError, match=r"alignment|outside"):
+        opener().post([BlockPost(ONE, 1, BlockOp.ZERO, offset, length=length)], 0)
+
+
+def test_a_medium_that_cannot_say_so_fails_the_zeroes(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: int) -> None:
+        raise OSError(errno.ENOSPC, "")
+
+    monkeypatch.setattr(allocation, "_fallocate", refuse)
+    one = opener()
+    collect(one, 1)
+    posts = [BlockPost(ONE, tag, op, 0, length=BLOCK) for tag, op in enumerate((BlockOp.ZERO, BlockOp.DISCARD))]
+    one.post(posts, 0)
+    errors = [event.error for event in collect(one, 2) if isinstance(event, Done)]
+    assert [type(error) for error in errors] == [CapacityError] * 2
 
 
 def test_a_call_that_does_not_return_is_held_and_then_released(opener: Opener) -> None:
