@@ -49,8 +49,8 @@ unit: .venv/.stamp-dev ## the fast tier: under 30 s, 50 examples a property
 lint: .venv/.stamp-dev ## ruff, its formatter, mypy --strict, import-linter
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
-	$(BIN)/mypy -p fabric -p tests
-	$(BIN)/mypy benchmarks playbooks/action_plugins
+	$(BIN)/mypy -p fabric -p tests -p benchmarks
+	$(BIN)/mypy playbooks/action_plugins
 	$(BIN)/lint-imports
 
 cov: .venv/.stamp-dev ## coverage by file of the last `make test`, as text and build/htmlcov
