@@ -59,9 +59,10 @@ class IoQueues:
         Raises:
             NotReadyError: there is none of that id.
         """
-        if qid not in self._members:
+        member = self._members.get(qid)
+        if member is None:
             raise NotReadyError("no such queue", found=str(qid), expected=f"one of {list(self._members)}")
-        return self._members[qid].queue
+        return member.queue
 
     def open(self, count: int, depth: int, in_capsule_bytes: int, now_ns: int) -> None:
         """Opens queues 1 to `count` of `depth` entries."""

@@ -15,7 +15,8 @@
 | NamespacesChanged, EventSeen, DiscoveryLog | what the target reports |
 | Reconnecting, Lost, Closed | the controller's way down |
 
-PostSend and Completed are named tuples: one of each is made a command, and a frozen dataclass costs three times that.
+PostSend, Region and Completed are named tuples: one of each is made a command, and a frozen dataclass costs three times
+that.
 """
 
 from dataclasses import dataclass
@@ -55,8 +56,7 @@ ConnectionId = NewType("ConnectionId", int)  # never used twice, so that a late 
 RequestId = NewType("RequestId", int)
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """Registered memory: `length` bytes at `address` under `key` (on TCP both are the transport's own handle)."""
 
     address: int

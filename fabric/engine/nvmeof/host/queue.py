@@ -5,7 +5,7 @@
 | open | Connect |
 | connected | PostSend of the Connect command |
 | rejected, failed | Disconnect, `queue_down` |
-| received, sent | the owner's `answered` |
+| received | the command, whose owner is then told |
 | expire | `lost` for what is late and what shares its queue, Disconnect |
 | gone | QuarantineReleased, `queue_gone` |
 
@@ -168,29 +168,30 @@ class Queue:
         self.emit(poster.command(body, pending, deadline_ns, self._capsule_room(body)))
 
     def transfer(self, words: tuple[int, int, int, int], region: Region, pending: Pending, deadline_ns: int) -> None:
-        """Sends a read or write of a region under a key: see `Poster.transfer`.
+        """Sends a read or write of a region: see `Poster.transfer`.
 
         Raises:
             NotReadyError: the queue is not connected.
             QueueFullError: no slot is free.
         """
-        self.emit(self._open_poster(greeting=False).transfer(words, region, pending, deadline_ns))
+        poster = self._poster if self._machine.state is QueueState.LIVE else None
+        if poster is None:
+            raise self._not_connected()
+        self.emit(poster.transfer(words, region, pending, deadline_ns))
 
-    def sent(self, slot: int) -> None:
-        """Takes a send completion."""
-        self.slots.send_done(slot)
+    def received(self, response: bytes, now_ns: int) -> tuple[Pending, Cqe] | None:
+        """Takes an answer; returns it with its command, whose owner is still to be told.
 
-    def received(self, response: bytes, payload: bytes, now_ns: int) -> None:
-        """Takes an answer; one that fits no open command takes the queue down."""
+        None when the command had timed out, and when it fits no open command: that takes the queue down.
+        """
         try:
             cqe = Cqe.parse(response)
             pending = self.slots.answer(cqe.cid)
         except RemoteProtocolError as error:
             self.fail(error, now_ns)
-            return
-        self.telemetry.note(cqe.sqhd, late=pending is None)
-        if pending is not None:
-            pending.owner.answered(pending, cqe, payload, now_ns)
+            return None
+        self.telemetry.note(cqe.sqhd, pending is None)
+        return None if pending is None else (pending, cqe)
 
     def next_timer_ns(self) -> int | None:
         """Returns when `expire` has something to do."""
@@ -202,8 +203,7 @@ class Queue:
         if self.deadline_ns is not None and self.deadline_ns <= now_ns:
             self.fail(TransportError("no connection came in time", where=self.where), now_ns)
             return
-        due = self.slots.next_deadline_ns()
-        if due is None or due > now_ns:
+        if not self.slots.is_due(now_ns):
             return
         late = self.slots.expire(now_ns)
         error = CommandTimeoutError("a command had no answer in time", where=self.where)
@@ -287,8 +287,11 @@ class Queue:
     def _open_poster(self, *, greeting: bool) -> Poster:
         # only the Connect command itself may go out before the target granted the queue
         if self._poster is None or (self.state is QueueState.GREETING and not greeting):
-            raise NotReadyError("the queue is not connected", where=self.where, found=str(self.state))
+            raise self._not_connected()
         return self._poster
+
+    def _not_connected(self) -> NotReadyError:
+        return NotReadyError("the queue is not connected", where=self.where, found=str(self.state))
 
     def _connection(self) -> ConnectionId:
         if self.connection is None:

@@ -7,10 +7,12 @@
 | Deallocate | its ranges: inside the capsule, else through scratch |
 | Flush, WriteZeroes | none |
 | Admin | through scratch, in either direction |
+
+Read and Write are named tuples, as what is made once a command is here.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from fabric.engine.nvmeof.host.outputs import QueueMemory, Region
 from fabric.engine.nvmeof.wire import io
@@ -30,16 +32,15 @@ __all__ = (
     "Read",
     "Write",
     "WriteZeroes",
-    "keyed_transfer",
     "place",
     "prepare",
+    "region_transfer",
 )
 
 _READ, _WRITE = int(io.IoOpcode.READ), int(io.IoOpcode.WRITE)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """Read `blocks` blocks from `slba` into `region`, which has exactly their length."""
 
     nsid: int
@@ -48,8 +49,7 @@ class Read:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """Write `blocks` blocks at `slba` from a region, or from bytes that travel in the capsule."""
 
     nsid: int
@@ -169,26 +169,28 @@ def prepare(request: IoRequest, namespace: IdentifyNamespace, limits: Limits) ->
             return Body(io.deallocate(nsid, len(ranges)), outgoing=io.pack_ranges(ranges))
 
 
-def keyed_transfer(
+def region_transfer(
     request: IoRequest, namespace: IdentifyNamespace, limits: Limits
 ) -> tuple[tuple[int, int, int, int], Region] | None:
     """Returns opcode, namespace, first block and CDW12 of a Read or Write of a region, and the region; else None.
 
-    The checks are those of `prepare`; 65536 blocks of the smallest size are more than a key can carry.
+    The checks are those of `prepare`; 65536 blocks of the smallest size are more than a transfer may have.
 
     Raises:
         LocalProtocolError: blocks outside the namespace, a wrong length, or a transfer that is too long.
     """
-    if isinstance(request, Read):
-        opcode, region, flags = _READ, request.region, 0
-    elif isinstance(request, Write) and isinstance(request.source, Region):
-        opcode, region, flags = _WRITE, request.source, io.FORCE_UNIT_ACCESS if request.force_unit_access else 0
+    if type(request) is Read:
+        nsid, slba, blocks, region = request
+        opcode, flags = _READ, 0
+    elif type(request) is Write and isinstance(request.source, Region):
+        nsid, slba, blocks, force = request.nsid, request.slba, request.blocks, request.force_unit_access
+        region = request.source
+        opcode, flags = _WRITE, io.FORCE_UNIT_ACCESS if force else 0
     else:
         return None
-    slba, blocks = request.slba, request.blocks
     _check_blocks(slba, blocks, namespace)
     _check_transfer(region.length, blocks, namespace, limits)
-    return (opcode, request.nsid, slba, blocks - 1 | flags), region
+    return (opcode, nsid, slba, blocks - 1 | flags), region
 
 
 def place(
@@ -233,11 +235,12 @@ def _check_blocks(slba: int, blocks: int, namespace: IdentifyNamespace) -> None:
 
 
 def _check_transfer(length: int, blocks: int, namespace: IdentifyNamespace, limits: Limits) -> None:
-    wanted = blocks * namespace.block_bytes
+    wanted = blocks << namespace.block_shift
     if length != wanted:
         raise LocalProtocolError("the memory has not the length of its blocks", expected=str(wanted), found=str(length))
-    most = min(limits.max_transfer_bytes or KEYED_MAX_BYTES, KEYED_MAX_BYTES)
-    if length > most:
+    most = limits.max_transfer_bytes or KEYED_MAX_BYTES
+    if length > most or length > KEYED_MAX_BYTES:
+        most = min(most, KEYED_MAX_BYTES)
         raise LocalProtocolError("a transfer is too long", expected=f"at most {most} bytes", found=str(length))
 
 

@@ -2,11 +2,13 @@
 
 The command id carries a generation above the slot number, as Linux does (host/nvme.h, nvme_cid): an answer that comes
 twice, or late, does not match the next command of its slot.
+
+Deadlines are kept by slot, and beside them one time that none of them is before: nearly every command is answered long
+before its deadline, so that a heap would be pushed and popped for nothing.
 """
 
-import heapq
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fabric.engine.nvmeof.errors import QueueFullError
 from fabric.engine.nvmeof.host.outputs import RequestId
@@ -49,10 +51,12 @@ class Pending(NamedTuple):
 
 
 def _compile() -> tuple[tuple[SlotState | None, ...], ...]:
-    return tuple(tuple(SLOT.get((state, one)) for one in SlotInput) for state in SlotState)
+    return tuple(tuple(SLOT.get((state, one)) for state in SlotState) for one in SlotInput)
 
 
-_NEXT = _compile()  # the table by index: two list look-ups a step instead of hashing two enums
+_NEXT: Final = _compile()  # the table by index: two look-ups a step instead of hashing two enums
+_FREE, _ANSWERED, _QUARANTINED = SlotState.FREE, SlotState.ANSWERED, SlotState.QUARANTINED
+_SUBMIT, _SEND_DONE, _ANSWER = SlotInput.SUBMIT, SlotInput.SEND_DONE, SlotInput.ANSWER
 
 
 class SlotTable:
@@ -68,11 +72,13 @@ class SlotTable:
         self._qid = qid
         self._bits = max(1, (count - 1).bit_length())
         self._mask = (1 << self._bits) - 1
+        self._last_generation = (1 << _CID_BITS - self._bits) - 1
         self._states = [SlotState.FREE] * count
         self._generations = [0] * count
         self._pending: list[Pending | None] = [None] * count
         self._free = list(range(count - 1, -1, -1))
-        self._deadlines: list[tuple[int, int, int]] = []
+        self._deadlines: list[int | None] = [None] * count
+        self._due_ns: int | None = None  # no open slot has an earlier deadline
 
     @property
     def in_use(self) -> int:
@@ -95,11 +101,12 @@ class SlotTable:
                 "no slot is free", where=f"queue {self._qid}", expected=f"at most {self.count} commands"
             )
         slot = self._free.pop()
-        self._move(slot, SlotInput.SUBMIT)
-        generation = self._generations[slot] = self._generations[slot] + 1 & (1 << _CID_BITS - self._bits) - 1
+        self._move(slot, _SUBMIT)
+        generation = self._generations[slot] = self._generations[slot] + 1 & self._last_generation
         self._pending[slot] = pending
-        if deadline_ns is not None:
-            heapq.heappush(self._deadlines, (deadline_ns, slot, generation))
+        self._deadlines[slot] = deadline_ns
+        if deadline_ns is not None and (self._due_ns is None or deadline_ns < self._due_ns):
+            self._due_ns = deadline_ns
         return slot, slot | generation << self._bits
 
     def send_done(self, slot: int) -> None:
@@ -110,7 +117,7 @@ class SlotTable:
         """
         if not 0 <= slot < self.count:
             raise LocalProtocolError("a send completion names no slot", where=f"queue {self._qid}", found=str(slot))
-        self._move(slot, SlotInput.SEND_DONE)
+        self._move(slot, _SEND_DONE)
 
     def answer(self, cid: int) -> Pending | None:
         """Returns the command that `cid` answers; None when it had timed out.
@@ -120,36 +127,40 @@ class SlotTable:
         """
         slot = cid & self._mask
         known = slot < self.count and cid >> self._bits == self._generations[slot]
-        if not known or self._states[slot] in (SlotState.FREE, SlotState.ANSWERED):
+        state = self._states[slot] if known else _FREE
+        if state is _FREE or state is _ANSWERED:
             raise RemoteProtocolError(
                 "an answer to no open command", where=f"queue {self._qid}", found=f"command id 0x{cid:04x}"
             )
-        quarantined = self._states[slot] is SlotState.QUARANTINED
         pending = self._pending[slot]
-        self._move(slot, SlotInput.ANSWER)
-        return None if quarantined else pending
+        self._move(slot, _ANSWER)
+        return None if state is _QUARANTINED else pending
 
     def next_deadline_ns(self) -> int | None:
-        """Returns when the next command times out."""
-        while self._deadlines and not self._open(*self._deadlines[0][1:]):
-            heapq.heappop(self._deadlines)
-        return self._deadlines[0][0] if self._deadlines else None
+        """Returns when to ask `is_due`: when the next command times out, or before. None: not at all."""
+        return self._due_ns
+
+    def is_due(self, now_ns: int) -> bool:
+        """Returns whether the deadline of an open slot has come."""
+        if self._due_ns is None or self._due_ns > now_ns:
+            return False
+        self._due_ns = min((at_ns for at_ns, _slot in self._open()), default=None)
+        return self._due_ns is not None and self._due_ns <= now_ns
 
     def expire(self, now_ns: int) -> list[Pending]:
         """Quarantines what is due; returns the commands whose answer is still missing.
 
         A slot that was answered and whose send never completed is quarantined too: its command had its end.
         """
-        late = []
-        while (due := self.next_deadline_ns()) is not None and due <= now_ns:
-            _deadline, slot, _generation = heapq.heappop(self._deadlines)
-            if (pending := self._quarantine(slot)) is not None:
-                late.append(pending)
+        due = sorted((at_ns, slot) for at_ns, slot in self._open() if at_ns <= now_ns)
+        late = [pending for _at_ns, slot in due if (pending := self._quarantine(slot)) is not None]
+        self._due_ns = min((at_ns for at_ns, _slot in self._open()), default=None)
         return late
 
     def quarantine_all(self) -> list[Pending]:
         """Quarantines every slot in use; returns the commands whose answer is still missing."""
-        used = [slot for slot in range(self.count) if self._states[slot] not in (SlotState.FREE, SlotState.QUARANTINED)]
+        self._due_ns = None
+        used = [slot for slot in range(self.count) if self._is_open(slot)]
         return [pending for slot in used if (pending := self._quarantine(slot)) is not None]
 
     def tear_down(self) -> tuple[RequestId, ...]:
@@ -159,7 +170,7 @@ class SlotTable:
             self._states[slot] = SLOT[self._states[slot], SlotInput.TEAR_DOWN]
             self._pending[slot] = None
         self._free = list(range(self.count - 1, -1, -1))
-        self._deadlines.clear()
+        self._due_ns = None
         return held
 
     def _held(self) -> Iterator[RequestId]:
@@ -168,9 +179,13 @@ class SlotTable:
             if state is SlotState.QUARANTINED and pending is not None and pending.request != NO_REQUEST:
                 yield pending.request
 
-    def _open(self, slot: int, generation: int) -> bool:
-        in_use = self._states[slot] not in (SlotState.FREE, SlotState.QUARANTINED)
-        return in_use and self._generations[slot] == generation
+    def _is_open(self, slot: int) -> bool:
+        return self._states[slot] not in (_FREE, _QUARANTINED)
+
+    def _open(self) -> Iterator[tuple[int, int]]:
+        for slot, at_ns in enumerate(self._deadlines):
+            if at_ns is not None and self._is_open(slot):
+                yield at_ns, slot
 
     def _quarantine(self, slot: int) -> Pending | None:
         answered = self._states[slot] is SlotState.ANSWERED
@@ -181,7 +196,7 @@ class SlotTable:
         return self._pending[slot]
 
     def _move(self, slot: int, one: SlotInput) -> None:
-        state = _NEXT[self._states[slot]][one]
+        state = _NEXT[one][self._states[slot]]
         if state is None:
             raise LocalProtocolError(
                 f"a slot cannot take '{one.name.lower()}'",
@@ -189,6 +204,6 @@ class SlotTable:
                 found=self._states[slot].name.lower(),
             )
         self._states[slot] = state
-        if state is SlotState.FREE:
+        if state is _FREE:
             self._pending[slot] = None
             self._free.append(slot)

@@ -19,7 +19,7 @@ class Telemetry:
     late: int = 0
     answers: int = 0
 
-    def note(self, sqhd: int, *, late: bool) -> None:
+    def note(self, sqhd: int, late: bool) -> None:
         """Counts an answer."""
         self.sqhd = sqhd
         self.answers += 1

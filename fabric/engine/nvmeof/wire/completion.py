@@ -4,7 +4,7 @@ Source: NVMe base 1.4 section 4.6; SPDK nvme_spec.h (spdk_nvme_cpl). On fabrics 
 """
 
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fabric.engine.nvmeof.wire.fields import need
 
@@ -12,6 +12,7 @@ __all__ = ("CQE_BYTES", "SQHD_DISABLED", "Cqe")
 
 CQE_BYTES = 16
 SQHD_DISABLED = 0xFFFF  # SQ flow control is off (Connect CATTR bit 2)
+_new: Final = tuple.__new__  # a named tuple's own __new__ is a Python function, and costs twice as much
 _CQE = struct.Struct("<QHHHH")  # result, sqhd, sqid, cid, status
 
 
@@ -46,4 +47,4 @@ class Cqe(NamedTuple):
         if len(data) != CQE_BYTES:
             data = need(data, CQE_BYTES, "response capsule")
         result, sqhd, sqid, cid, status = _CQE.unpack(data)
-        return cls(cid, status >> 1, result, sqhd, sqid)
+        return _new(cls, (cid, status >> 1, result, sqhd, sqid))

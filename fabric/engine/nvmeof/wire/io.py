@@ -24,6 +24,7 @@ __all__ = (
     "flush",
     "pack_keyed_transfer",
     "pack_ranges",
+    "pack_tcp_transfer",
     "parse_ranges",
     "range_count",
     "read",
@@ -38,8 +39,9 @@ FORCE_UNIT_ACCESS = 1 << 30
 _DEALLOCATE = 1 << 25  # DEAC of Write Zeroes
 _ATTRIBUTE_DEALLOCATE = 1 << 2  # AD of Dataset Management
 _PSDT_SGL = 0x40  # as in `command`
-_KEYED = 0x40  # SglKind.KEYED
-_KEYED_TRANSFER = struct.Struct("<BBHI16xQIIQI12x")  # opc, flags, cid, nsid, sgl1 (16 bytes), slba, cdw12
+_KEYED = 0x40 << 24  # SglKind.KEYED, as the last byte of the descriptor
+_TRANSPORT = 0x5A << 24  # SglKind.TRANSPORT, likewise
+_TRANSFER = struct.Struct("<BBHI16xQIIQI12x")  # opc, flags, cid, nsid, sgl1 (16 bytes), slba, cdw12
 _RANGE = struct.Struct("<IIQ")  # attributes, blocks (counted from 1), first block
 
 
@@ -89,20 +91,25 @@ def write_zeroes(nsid: int, slba: int, blocks: int, *, deallocate: bool = False)
     return _block_command(IoOpcode.WRITE_ZEROES, nsid, slba, blocks, _DEALLOCATE if deallocate else 0)
 
 
-def pack_keyed_transfer(cid: int, words: tuple[int, int, int, int], address: int, length: int, key: int) -> bytes:
+def pack_keyed_transfer(cid: int, words: tuple[int, int, int, int], memory: tuple[int, int, int]) -> bytes:
     """Returns the 64 bytes of a Read or Write of keyed memory: what `Command.pack` makes, at a third of the time.
 
     Args:
         cid: the command id.
         words: opcode, namespace, first block, CDW12.
-        address: where the memory is.
-        length: its bytes, below 2^24.
-        key: under which the target may use it.
+        memory: its address, its length below 2^24, and the key under which the target may use it.
     """
     opcode, nsid, slba, cdw12 = words
+    address, length, key = memory
     # length and the low byte of the key share a word: bytes 8-10 are the length, 11-14 the key, 15 the kind
-    low, high = length | (key & 0xFF) << 24, key >> 8 | _KEYED << 24
-    return _KEYED_TRANSFER.pack(opcode, _PSDT_SGL, cid, nsid, address, low, high, slba, cdw12)
+    low, high = length | (key & 0xFF) << 24, key >> 8 | _KEYED
+    return _TRANSFER.pack(opcode, _PSDT_SGL, cid, nsid, address, low, high, slba, cdw12)
+
+
+def pack_tcp_transfer(cid: int, words: tuple[int, int, int, int], memory: tuple[int, int, int]) -> bytes:
+    """Returns the same for TCP, where the command id stands for address and key; of `memory` the length counts."""
+    opcode, nsid, slba, cdw12 = words
+    return _TRANSFER.pack(opcode, _PSDT_SGL, cid, nsid, 0, memory[1], _TRANSPORT, slba, cdw12)
 
 
 def flush(nsid: int) -> Command:
