@@ -8,7 +8,7 @@ otherwise a stall of this process would look like a timeout of the target.
 import select
 from collections.abc import Iterable
 
-from fabric.engine.nvmeof.host import Connect, Controller, Disconnect, Output, PostSend, SetTimer
+from fabric.engine.nvmeof.host import Completed, Connect, Controller, Disconnect, Output, PostSend, SetTimer
 from fabric.engine.transport.base import (
     Broken,
     Connected,
@@ -56,19 +56,14 @@ class HostDriver:
         events: list[Output] = []
         batch: list[PostSend] = []
         for output in self.controller.drain():
-            match output:
-                case PostSend():
-                    batch.append(output)
-                case SetTimer(at_ns):
-                    self._timer_ns = at_ns
-                case Connect():
-                    self.transport.connect(output, now_ns)
-                case Disconnect(connection):
-                    self._post(batch, now_ns)
-                    self.transport.disconnect(connection, now_ns)
-                case _:
-                    events.append(output)
-        self._post(batch, now_ns)
+            if type(output) is PostSend:
+                batch.append(output)
+            elif type(output) is Completed:
+                events.append(output)
+            else:
+                self._obey(output, batch, events, now_ns)
+        if batch:
+            self.transport.post(batch, now_ns)
         return events
 
     def next_timer_ns(self) -> int | None:
@@ -76,31 +71,47 @@ class HostDriver:
         due = [at for at in (self._timer_ns, self.transport.next_timer_ns()) if at is not None]
         return min(due) if due else None
 
-    def _post(self, batch: list[PostSend], now_ns: int) -> None:
-        if batch:
-            self.transport.post(batch, now_ns)
-            batch.clear()
+    def _obey(self, output: Output, batch: list[PostSend], events: list[Output], now_ns: int) -> None:
+        match output:
+            case SetTimer(at_ns):
+                self._timer_ns = at_ns
+            case Connect():
+                self.transport.connect(output, now_ns)
+            case Disconnect(connection):
+                if batch:  # what was ordered before it goes out before it
+                    self.transport.post(tuple(batch), now_ns)
+                    batch.clear()
+                self.transport.disconnect(connection, now_ns)
+            case _:
+                events.append(output)
 
     def _deliver(self, happened: list[Event], now_ns: int) -> None:
-        host = self.controller
+        sent, received = self.controller.sent, self.controller.received
         for event in happened:
-            match event:
-                case Received(connection, response, payload):
-                    host.received(connection, response, now_ns, payload=payload)
-                case Sent(connection, slot):
-                    host.sent(connection, slot)
-                case Connected(connection, private_data, memory):
-                    host.connected(connection, private_data, memory, now_ns)
-                case Rejected(connection, private_data, stale):
-                    host.rejected(connection, private_data, now_ns, stale=stale)
-                case Broken(connection, error):
-                    host.failed(connection, error, now_ns)
-                case Disconnected(connection, reason):
-                    host.disconnected(connection, now_ns, reason=reason)
-                case DeviceRemoved(reason):
-                    host.device_removed(now_ns, reason=reason)
-                case _:
-                    raise LocalProtocolError("a transport of blocks cannot carry capsules", found=str(event))
+            if type(event) is Sent:
+                connection, slot = event
+                sent(connection, slot)
+            elif type(event) is Received:
+                connection, response, payload = event
+                received(connection, response, now_ns, payload=payload)
+            else:
+                self._tell(event, now_ns)
+
+    def _tell(self, event: Event, now_ns: int) -> None:
+        host = self.controller
+        match event:
+            case Connected(connection, private_data, memory):
+                host.connected(connection, private_data, memory, now_ns)
+            case Rejected(connection, private_data, stale):
+                host.rejected(connection, private_data, now_ns, stale=stale)
+            case Broken(connection, error):
+                host.failed(connection, error, now_ns)
+            case Disconnected(connection, reason):
+                host.disconnected(connection, now_ns, reason=reason)
+            case DeviceRemoved(reason):
+                host.device_removed(now_ns, reason=reason)
+            case _:
+                raise LocalProtocolError("a transport of blocks cannot carry capsules", found=str(event))
 
 
 def wait(descriptors: Iterable[int], timeout_ns: int | None) -> bool:
