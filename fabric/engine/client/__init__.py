@@ -3,7 +3,7 @@
 | module | holds |
 |---|---|
 | address, settings | where to, and how patiently, as data |
-| work, checking | buffers, reads and writes, futures; whether a batch can be right |
+| work, checking, orders | buffers, work, futures; whether a batch can be right; what moves no data |
 | engine | batches in, futures out; steps when told |
 | link, controllerlink, blocklink | the way to a namespace: a controller over a transport, or a device |
 | quarantine, descriptor | memory that may still be written to; what to wait on |
@@ -20,13 +20,27 @@ from fabric.engine.client.engine import Engine
 from fabric.engine.client.opening import open_engine
 from fabric.engine.client.serving import SoftTarget, TargetSpec, soft_target
 from fabric.engine.client.settings import Settings
-from fabric.engine.client.work import Buffer, Future, QuarantinedError, QuarantineFullError, Read, Write
+from fabric.engine.client.work import (
+    BlockRange,
+    Buffer,
+    Deallocate,
+    Flush,
+    Future,
+    QuarantinedError,
+    QuarantineFullError,
+    Read,
+    Write,
+    WriteZeroes,
+)
 
 __all__ = (
     "AddressError",
+    "BlockRange",
     "Buffer",
+    "Deallocate",
     "Description",
     "Engine",
+    "Flush",
     "Future",
     "QuarantineFullError",
     "QuarantinedError",
@@ -35,6 +49,7 @@ __all__ = (
     "SoftTarget",
     "TargetSpec",
     "Write",
+    "WriteZeroes",
     "describe",
     "discover",
     "open_engine",

@@ -1,16 +1,22 @@
-"""Whether a read or write can be right, and the dealer's request made of it: a batch is taken whole or not at all."""
+"""Whether work can be right, and what is made of it for dealer or orders: a batch is taken whole or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from fabric.engine.client.link import Described
-from fabric.engine.client.work import Buffer, Work
+from fabric.engine.client.orders import OrderCommand, Plan
+from fabric.engine.client.work import BlockRange, Buffer, Deallocate, Flush, Read, Write, WriteZeroes
+from fabric.engine.nvmeof import host
+from fabric.engine.nvmeof.wire.io import MAX_BLOCKS, MAX_RANGES, LbaRange
 from fabric.engine.queues import Extent, Request, RequestId
 from fabric.errors import LocalProtocolError
 
-__all__ = ("checked_length", "request_of")
+__all__ = ("checked_length", "plan_of", "request_of")
+
+_MAX_RANGE_BLOCKS: Final = (1 << 32) - 1  # a range of Dataset Management has 32 bits, counted from 1
 
 
-def checked_length(work: Work, described: Described, buffers: Sequence[Buffer]) -> int:
+def checked_length(work: Read | Write, described: Described, buffers: Sequence[Buffer]) -> int:
     """Returns how many bytes a read or write moves.
 
     Raises:
@@ -27,17 +33,67 @@ def checked_length(work: Work, described: Described, buffers: Sequence[Buffer]) 
             raise LocalProtocolError("a view cannot be used", where=f"buffer {buffer}", found=found, expected=expected)
         length += size
     blocks = length // unit
-    if not blocks or work.lba < 0 or work.lba + blocks > described.blocks:
-        found, expected = f"{blocks} at {work.lba}", f"1 or more within {described.blocks} blocks"
-        raise LocalProtocolError(
-            "blocks outside the namespace", where=described.namespace.target, found=found, expected=expected
-        )
-    if work.deadline_ns is not None and work.deadline_ns < 0:
-        raise LocalProtocolError("a deadline in the past", found=f"{work.deadline_ns} ns from now")
+    _check_blocks(work.lba, blocks, described)
+    _check_deadline(work.deadline_ns)
     return length
 
 
-def request_of(number: int, work: Work, length: int, described: Described, now_ns: int) -> Request:
+def plan_of(work: Flush | WriteZeroes | Deallocate, described: Described) -> tuple[Plan, int]:
+    """Returns the commands of a flush, of zeroes or of a deallocation, and how many bytes they concern.
+
+    Raises:
+        LocalProtocolError: blocks outside, or none.
+    """
+    _check_deadline(work.deadline_ns)
+    nsid, unit = described.namespace.nsid, described.namespace.block_bytes
+    match work:
+        case Flush():
+            return Plan(iter((host.Flush(nsid),)), 1, is_flush=True), 0
+        case WriteZeroes(lba, blocks, deallocate):
+            _check_blocks(lba, blocks, described)
+            parts = -(-blocks // MAX_BLOCKS)
+            return Plan(_zeroes(nsid, work.lba, blocks, deallocate=deallocate), parts, writes=True), blocks * unit
+        case Deallocate(ranges):
+            if not ranges:
+                raise LocalProtocolError("no range is given", where=described.namespace.target)
+            for lba, blocks in ranges:
+                _check_blocks(lba, blocks, described)
+            cut = sum(-(-blocks // _MAX_RANGE_BLOCKS) for _lba, blocks in ranges)
+            length = sum(blocks for _lba, blocks in ranges) * unit
+            return Plan(_deallocations(nsid, ranges), -(-cut // MAX_RANGES)), length
+
+
+def _zeroes(nsid: int, lba: int, blocks: int, *, deallocate: bool) -> Iterator[OrderCommand]:
+    for at in range(lba, lba + blocks, MAX_BLOCKS):
+        yield host.WriteZeroes(nsid, at, min(MAX_BLOCKS, lba + blocks - at), deallocate)
+
+
+def _deallocations(nsid: int, ranges: Sequence[BlockRange]) -> Iterator[OrderCommand]:
+    part: list[LbaRange] = []
+    for lba, blocks in ranges:
+        for at in range(lba, lba + blocks, _MAX_RANGE_BLOCKS):
+            part.append(LbaRange(at, min(_MAX_RANGE_BLOCKS, lba + blocks - at)))
+            if len(part) == MAX_RANGES:
+                yield host.Deallocate(nsid, tuple(part))
+                part.clear()
+    if part:
+        yield host.Deallocate(nsid, tuple(part))
+
+
+def _check_blocks(lba: int, blocks: int, described: Described) -> None:
+    if blocks < 1 or lba < 0 or lba + blocks > described.blocks:
+        found, expected = f"{blocks} at {lba}", f"1 or more within {described.blocks} blocks"
+        raise LocalProtocolError(
+            "blocks outside the namespace", where=described.namespace.target, found=found, expected=expected
+        )
+
+
+def _check_deadline(deadline_ns: int | None) -> None:
+    if deadline_ns is not None and deadline_ns < 0:
+        raise LocalProtocolError("a deadline in the past", found=f"{deadline_ns} ns from now")
+
+
+def request_of(number: int, work: Read | Write, length: int, described: Described, now_ns: int) -> Request:
     """Returns the request of a checked read or write."""
     namespace = described.namespace
     return Request(

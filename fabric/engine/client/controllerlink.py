@@ -6,6 +6,7 @@
 | Completed, Failed that is not held | Landed; after the delay that the target asks for |
 | Failed that is held | nothing: it may still land |
 | QueueDown | QueueLost |
+| of a command without data | Ended, at once; OrderReleased when it was held |
 | QuarantineReleased | QueueReleased, once the queue is known to be lost and nothing of it is held |
 | Lost, and Reconnecting before it was ever ready | LinkLost |
 """
@@ -27,12 +28,14 @@ from fabric.engine.client.link import (
     QueueReleased,
     Usable,
 )
-from fabric.engine.nvmeof.errors import NotReadyError, QueueFullError
+from fabric.engine.client.orders import Ended, Order, OrderReleased
+from fabric.engine.nvmeof.errors import NotReadyError, QueueFullError, QueueLostError
 from fabric.engine.nvmeof.host import (
     Completed,
     Controller,
     ControllerState,
     Failed,
+    Limits,
     Lost,
     Output,
     PostSend,
@@ -46,6 +49,7 @@ from fabric.engine.nvmeof.host import (
     Write,
 )
 from fabric.engine.nvmeof.host import RequestId as CommandId
+from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
 from fabric.engine.nvmeof.wire.status import Disposition
 from fabric.engine.queues import Issue, Namespace, Op, Path, Queue, QueueId, RequestId, Transfer
 from fabric.engine.transport.base import Arena, Transport
@@ -55,6 +59,7 @@ from fabric.policy import ControllerLimits
 
 __all__ = ("ControllerLink",)
 
+_new: Final = tuple.__new__  # a named tuple's own __new__ is a Python function, and costs twice as much
 _AGAIN: Final = frozenset({Disposition.RETRY_ELSEWHERE, Disposition.RETRY_LATER})
 _OVER: Final = frozenset({ControllerState.CLOSED, ControllerState.LOST})
 
@@ -64,11 +69,13 @@ class _Line:
     """One queue that was opened.
 
     Attributes:
+        qid: which.
         flying: commands on it, those that are held included.
         parked: transfers that found no room; the dealer has them in flight, and deals them again on release.
         is_lost: it went down, and is not released yet.
     """
 
+    qid: QueueId
     flying: dict[CommandId, Transfer] = field(default_factory=dict)
     parked: deque[Transfer] = field(default_factory=deque)
     is_lost: bool = False
@@ -82,17 +89,23 @@ class ControllerLink:
         transport: that carries it.
         nsid: the namespace.
         path: names of the two ports, for the windows of receivers.
+
+    Attributes:
+        controller, nsid, path: as given.
     """
 
     def __init__(self, controller: Controller, transport: Transport[PostSend], nsid: int, path: Path) -> None:
         self.controller = controller
         self._driver = HostDriver(controller, transport)
-        self._nsid = nsid
-        self._path = path
+        self.nsid = nsid
+        self.path = path
         self._arenas: list[Arena] = []
         self._lines: dict[int, _Line] = {}
+        self._seen: tuple[IdentifyNamespace, Limits, Described] | None = None
         self._late: list[tuple[int, int, Landed]] = []  # failures told after the delay that the target asked for
         self._order = count()
+        self._parked: list[tuple[QueueId, Order]] = []  # orders that found no slot
+        self._ordered: dict[CommandId, tuple[QueueId, Order]] = {}  # orders that fly, those that are held included
         self._was_usable = self._is_closed = False
 
     def start(self, now_ns: int) -> None:
@@ -101,13 +114,18 @@ class ControllerLink:
 
     def namespace(self) -> Described:
         """See `Link`."""
-        where, known = self.controller.config.subnqn, self.controller.namespaces
-        found = known.get(self._nsid)
+        where, known, limits = self.controller.config.subnqn, self.controller.namespaces, self.controller.limits
+        found, seen = known.get(self.nsid), self._seen
         if found is None:
             listed = ", ".join(map(str, known)) or "none"
-            raise LocalProtocolError("no such namespace", where=where, found=str(self._nsid), expected=listed)
-        mdts = self.controller.limits.max_transfer_bytes
-        return Described(Namespace(self._nsid, where, found.block_bytes, mdts), found.blocks)
+            raise LocalProtocolError("no such namespace", where=where, found=str(self.nsid), expected=listed)
+        if seen is None or seen[0] is not found or seen[1] is not limits:
+            namespace = Namespace(self.nsid, where, found.block_bytes, limits.max_transfer_bytes)
+            identity = self.controller.identity
+            has_cache = identity is None or bool(identity.volatile_cache & 1)
+            seen = found, limits, Described(namespace, found.blocks, has_cache)
+            self._seen = None if identity is None else seen
+        return seen[2]
 
     def register(self, memory: memoryview) -> int:
         """See `Link`."""
@@ -116,12 +134,22 @@ class ControllerLink:
 
     def issue(self, batch: Sequence[Issue], now_ns: int, wanted: Callable[[RequestId], bool]) -> list[News]:
         """See `Link`."""
-        for queue, transfer in batch:
-            self._lines[queue].parked.append(transfer)
-        news: list[News] = []
-        for qid, line in self._lines.items():
+        news: list[News] = self._send_orders(now_ns, wanted) if self._parked else []
+        for line in self._lines.values():
             if line.parked and not line.is_lost:
-                news += self._send(qid, line, now_ns, wanted)
+                self._send_parked(line, now_ns, wanted, news)
+        for queue, transfer in batch:
+            line = self._lines[queue]
+            if line.parked or line.is_lost or not self._send(line, transfer, now_ns, news):
+                line.parked.append(transfer)
+        return news + self._tell(self._driver.flush(now_ns), now_ns)
+
+    def order(
+        self, batch: Sequence[tuple[QueueId, Order]], now_ns: int, wanted: Callable[[RequestId], bool]
+    ) -> list[News]:
+        """See `Link`."""
+        self._parked += batch
+        news = self._send_orders(now_ns, wanted)
         return news + self._tell(self._driver.flush(now_ns), now_ns)
 
     def step(self, now_ns: int) -> list[News]:
@@ -156,46 +184,78 @@ class ControllerLink:
             self._is_closed = True
             self._driver.transport.close()
 
-    def _send(self, qid: int, line: _Line, now_ns: int, wanted: Callable[[RequestId], bool]) -> Iterator[News]:
+    def _send_parked(self, line: _Line, now_ns: int, wanted: Callable[[RequestId], bool], news: list[News]) -> None:
         while line.parked:
             transfer = line.parked[0]
             if not wanted(transfer.request):
-                line.parked.popleft()
-                yield Landed(QueueId(qid), transfer, _dropped(transfer))
-                continue
-            try:
-                command = self.controller.submit(qid, self._command(transfer), now_ns)
-            except (NotReadyError, QueueFullError):
-                return  # a slot or the queue comes back, or QueueDown follows
-            except EngineError as error:
-                line.parked.popleft()
-                yield Landed(QueueId(qid), transfer, error)
-            else:
-                line.flying[command] = line.parked.popleft()
+                news.append(Landed(line.qid, transfer, _dropped(transfer)))
+            elif not self._send(line, transfer, now_ns, news):
+                return
+            line.parked.popleft()
+
+    def _send(self, line: _Line, transfer: Transfer, now_ns: int, news: list[News]) -> bool:
+        try:
+            command = self.controller.submit(line.qid, self._command(transfer), now_ns)
+        except (NotReadyError, QueueFullError):
+            return False  # a slot or the queue comes back, or QueueDown follows
+        except EngineError as error:
+            news.append(Landed(line.qid, transfer, error))
+        else:
+            line.flying[command] = transfer
+        return True
 
     def _command(self, transfer: Transfer) -> Read | Write:
-        (piece,) = transfer.pieces
-        region: Region = self._arenas[piece.buffer].region(piece.offset, piece.length)
+        ((buffer, offset, length),) = transfer.pieces
+        region: Region = self._arenas[buffer].region(offset, length)
         nsid = transfer.namespace.nsid
         if transfer.op is Op.READ:
-            return Read(nsid, transfer.lba, transfer.blocks, region)
-        return Write(nsid, transfer.lba, transfer.blocks, region)
+            return _new(Read, (nsid, transfer.lba, transfer.blocks, region))
+        return Write(nsid, transfer.lba, transfer.blocks, region, transfer.op is Op.WRITE_DURABLE)
+
+    def _send_orders(self, now_ns: int, wanted: Callable[[RequestId], bool]) -> list[News]:
+        news: list[News] = []
+        waiting, self._parked = self._parked, []
+        for queue, order in waiting:
+            line = self._lines.get(queue)
+            if line is None or line.is_lost:
+                lost = QueueLostError("the queue went away before the command was sent", where=f"queue {queue}")
+                news.append(Ended(queue, order, lost, again=True, is_sent=False))
+            elif not wanted(order.request):
+                dropped = EngineError("the command was not sent: its request has ended", where=f"queue {queue}")
+                news.append(Ended(queue, order, dropped, is_sent=False))
+            else:
+                try:
+                    self._ordered[self.controller.submit(queue, order.command, now_ns)] = queue, order
+                except (NotReadyError, QueueFullError):
+                    self._parked.append((queue, order))
+                except EngineError as error:
+                    news.append(Ended(queue, order, error))
+        return news
 
     def _tell(self, outputs: Sequence[Output], now_ns: int) -> list[News]:
         news: list[News] = []
         for output in outputs:
-            match output:
-                case Completed(command, qid):
-                    news += self._completed(qid, command)
-                case Failed():
-                    news += self._failed(output, now_ns)
-                case Lost(error):
-                    news.append(LinkLost(error))
-                case Reconnecting(error=error) if not self._was_usable:
-                    news.append(LinkLost(error))  # whoever opens wants to know at once, and may open again
-                case _:
-                    news += self._of_queue(output)
+            if type(output) is Completed:
+                line = self._lines.get(output.qid)
+                transfer = None if line is None else line.flying.pop(output.request, None)
+                if line is not None and transfer is not None:
+                    news.append(_new(Landed, (line.qid, transfer, None, False)))
+                    continue
+            news += self._rare(output, now_ns)
         return news
+
+    def _rare(self, output: Output, now_ns: int) -> Iterator[News]:
+        match output:
+            case Completed(command) if command in self._ordered:
+                yield Ended(*self._ordered.pop(command))
+            case Failed():
+                yield from self._failed(output, now_ns)
+            case Lost(error):
+                yield LinkLost(error)
+            case Reconnecting(error=error) if not self._was_usable:
+                yield LinkLost(error)  # whoever opens wants to know at once, and may open again
+            case _:
+                yield from self._of_queue(output)
 
     def _of_queue(self, output: Output) -> Iterator[News]:
         match output:
@@ -210,11 +270,6 @@ class ControllerLink:
             case _:
                 pass  # events that no request waits for
 
-    def _completed(self, qid: int, command: CommandId) -> Iterator[News]:
-        line = self._lines.get(qid)
-        if line is not None and command in line.flying:
-            yield Landed(QueueId(qid), line.flying.pop(command))
-
     def _ready(self, ready: Ready) -> Iterator[News]:
         if not self._was_usable:
             self._was_usable = True
@@ -226,11 +281,14 @@ class ControllerLink:
 
     def _opened(self, qid: int) -> Iterator[News]:
         if qid not in self._lines:
-            self._lines[qid] = _Line()
+            self._lines[qid] = _Line(QueueId(qid))
             depth = self.controller.queue(qid).slots.count
-            yield QueueOpened(Queue(QueueId(qid), self.controller.config.subnqn, self._path, depth))
+            yield QueueOpened(Queue(QueueId(qid), self.controller.config.subnqn, self.path, depth))
 
     def _failed(self, failed: Failed, now_ns: int) -> Iterator[News]:
+        if failed.request in self._ordered:
+            yield self._order_failed(failed, now_ns)
+            return
         line = self._lines.get(failed.qid)
         if failed.held or line is None or failed.request not in line.flying:
             return
@@ -241,6 +299,13 @@ class ControllerLink:
             heappush(self._late, (now_ns + failed.retry_after_ns, next(self._order), landed))
         else:
             yield landed
+
+    def _order_failed(self, failed: Failed, now_ns: int) -> Ended:
+        queue, order = self._ordered[failed.request]
+        if not failed.held:
+            del self._ordered[failed.request]
+        again, at_ns = failed.disposition in _AGAIN, now_ns + failed.retry_after_ns
+        return Ended(queue, order, failed.error, again, at_ns, held=failed.held)
 
     def _down(self, qid: int) -> Iterator[News]:
         line = self._lines.get(qid)
@@ -253,6 +318,9 @@ class ControllerLink:
         yield from self._released(qid, ())
 
     def _released(self, qid: int, commands: Sequence[CommandId]) -> Iterator[News]:
+        for command in commands:
+            if command in self._ordered:
+                yield OrderReleased(self._ordered.pop(command)[1])
         line = self._lines.get(qid)
         if line is None:
             return

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
+from fabric.engine.client.orders import Ended, Order, OrderReleased
 from fabric.engine.queues import Issue, Namespace, Queue, QueueId, RequestId, Transfer
 from fabric.errors import EngineError
 from fabric.policy import ControllerLimits
@@ -49,14 +50,15 @@ class LinkLost(NamedTuple):
     error: EngineError
 
 
-News: TypeAlias = Usable | QueueOpened | QueueLost | QueueReleased | Landed | LinkLost
+News: TypeAlias = Usable | QueueOpened | QueueLost | QueueReleased | Landed | LinkLost | Ended | OrderReleased
 
 
 class Described(NamedTuple):
-    """A namespace with its size, as last seen."""
+    """A namespace with its size, as last seen. `has_cache`: what was written may be lost before a flush."""
 
     namespace: Namespace
     blocks: int
+    has_cache: bool = True
 
 
 class Link(Protocol):
@@ -80,6 +82,12 @@ class Link(Protocol):
 
     def issue(self, batch: Sequence[Issue], now_ns: int, wanted: Callable[[RequestId], bool]) -> list[News]:
         """Sends transfers; those without room wait, and are dropped when their request is not `wanted` any more."""
+        ...
+
+    def order(
+        self, batch: Sequence[tuple[QueueId, Order]], now_ns: int, wanted: Callable[[RequestId], bool]
+    ) -> list[News]:
+        """Sends commands without data, as `issue` does: each comes back as Ended, once."""
         ...
 
     def step(self, now_ns: int) -> list[News]:

@@ -1,12 +1,24 @@
 """What a caller hands in and gets back: buffers, reads and writes, futures. Knows no queue and no wire."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fabric.engine.queues import Op, RequestId, Urgency, View
 from fabric.errors import EngineError, LocalProtocolError
 
-__all__ = ("Buffer", "Future", "QuarantineFullError", "QuarantinedError", "Read", "Work", "Write")
+__all__ = (
+    "BlockRange",
+    "Buffer",
+    "Deallocate",
+    "Flush",
+    "Future",
+    "QuarantineFullError",
+    "QuarantinedError",
+    "Read",
+    "Work",
+    "Write",
+    "WriteZeroes",
+)
 
 
 class QuarantineFullError(LocalProtocolError):
@@ -76,26 +88,82 @@ class Read(_Moved):
 
 @dataclass(frozen=True, slots=True)
 class Write(_Moved):
-    """Store the views as blocks. Never sent twice: nobody could say which of two writes came last."""
+    """Store the views as blocks. Never sent twice: nobody could say which of two writes came last.
+
+    Attributes:
+        fua: it ends when the medium has the blocks, not a cache (Force Unit Access); of these blocks alone.
+    """
+
+    fua: bool = False
 
     @property
     def op(self) -> Op:
         """Its direction."""
-        return Op.WRITE
+        return Op.WRITE_DURABLE if self.fua else Op.WRITE
 
 
-Work: TypeAlias = Read | Write
+class BlockRange(NamedTuple):
+    """Blocks `lba` to `lba + blocks - 1`."""
+
+    lba: int
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Make durable every write of the namespace that had ended before this was submitted, over whatever queue.
+
+    Writes that are still open are not covered: wait for their futures first. It is sent on one queue, and again on
+    another if that is lost. Where the target was away since the last flush, it fails: write again, then flush.
+
+    Attributes:
+        deadline_ns: from now; None: the policy's.
+    """
+
+    deadline_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteZeroes:
+    """Make blocks read as zeroes. Sent once, as a write.
+
+    Attributes:
+        lba, blocks: which.
+        deallocate: the space behind them may be given up.
+        deadline_ns: from now; None: the policy's.
+    """
+
+    lba: int
+    blocks: int
+    deallocate: bool = False
+    deadline_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """Say that blocks hold nothing of worth (TRIM). What they read as afterwards is the target's choice. Sent once.
+
+    Attributes:
+        ranges: which.
+        deadline_ns: from now; None: the policy's.
+    """
+
+    ranges: tuple[BlockRange, ...]
+    deadline_ns: int | None = None
+
+
+Work: TypeAlias = Read | Write | Flush | WriteZeroes | Deallocate
 
 
 @dataclass(slots=True, eq=False)
 class Future:
-    """The end of one read or write, once it has come. Only the engine changes it.
+    """The end of one piece of work, once it has come. Only the engine changes it.
 
     Attributes:
         request: its number.
-        length: bytes.
+        length: bytes that it moves, zeroes or deallocates; 0 for a flush.
         done: it has ended, well or not.
-        settled: nothing can touch its memory any more. After a failure this may come later than `done`.
+        settled: nothing of it can touch memory or blocks any more. After a failure this may come later than `done`.
         error: why it failed, or None.
     """
 
@@ -106,7 +174,7 @@ class Future:
     error: EngineError | None = None
 
     def result(self) -> int:
-        """Returns how many bytes were moved.
+        """Returns `length`.
 
         Raises:
             LocalProtocolError: it has not ended yet.
