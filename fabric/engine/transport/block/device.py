@@ -8,6 +8,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from fabric.engine.transport.block.job import By
 from fabric.errors import EnvironmentMissingError, LocalProtocolError
 
 __all__ = ("BlockConfig", "BlockDevice", "hardware_queues", "open_device")
@@ -22,10 +23,12 @@ class BlockConfig:
 
     Attributes:
         path: file or block device.
-        threads: each carries out one post at a time, so this is the depth that the device sees.
+        threads: each carries out one range at a time, so this is the depth that the device sees. io_uring needs none.
         direct: O_DIRECT; without it the page cache answers, and a test of speed measures that.
         read_only: opens it so; writes fail.
         cpus: each thread is pinned to one of these sets, in turn; None takes the device's hardware queues.
+        by: who carries out posts.
+        entries: of an io_uring: so many ranges are handed over with one call; twice as many are in flight at most.
     """
 
     path: Path
@@ -33,6 +36,8 @@ class BlockConfig:
     direct: bool = True
     read_only: bool = False
     cpus: tuple[frozenset[int], ...] | None = None
+    by: By = By.AUTO
+    entries: int = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,25 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fabric.engine.nvmeof.errors import CommandTimeoutError, status_error
 from fabric.engine.nvmeof.host import Connect, ConnectionId, QueueMemory, Region
 from fabric.engine.nvmeof.wire.status import DNR, Status
 from fabric.engine.transport.arenas import Arenas
 from fabric.engine.transport.base import Arena, Connected, Disconnected, Done, Event, Released
+from fabric.engine.transport.block.carriers import open_carrier
 from fabric.engine.transport.block.device import BlockConfig, open_device
-from fabric.engine.transport.block.workers import SYSTEM, FileCalls, Job, Workers
+from fabric.engine.transport.block.job import Carrier, Job, Part
+from fabric.engine.transport.block.memory import Exports
+from fabric.engine.transport.block.workers import SYSTEM, FileCalls
 from fabric.engine.transport.signal import Signal
 from fabric.errors import EngineError, LocalProtocolError, TransportError
 
 __all__ = ("BlockOp", "BlockPost", "BlockTransport")
 
-_NO_MEMORY = memoryview(b"")
+_NOWHERE: Final = Region(0, 0, 0)
+_MOVES: Final = frozenset({"r", "w", "d"})
 
 
 class BlockOp(StrEnum):
@@ -40,7 +44,7 @@ class BlockOp(StrEnum):
 
 
 class BlockPost(NamedTuple):
-    """One read or write of consecutive bytes, a flush, or bytes that shall be zeroes or hold nothing of worth.
+    """One read or write of one range or many, a flush, or a range that shall be zeroes or hold nothing of worth.
 
     Attributes:
         connection: under which name.
@@ -50,6 +54,7 @@ class BlockPost(NamedTuple):
         region: registered memory, of aligned length; None where no data moves.
         deadline_ns: when to stop waiting, None: never.
         length: bytes to zero or discard, aligned; else 0.
+        parts: ranges with their memory, in place of `offset` and `region`; carried out in any order, ended together.
     """
 
     connection: ConnectionId
@@ -59,21 +64,26 @@ class BlockPost(NamedTuple):
     region: Region | None = None
     deadline_ns: int | None = None
     length: int = 0
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(slots=True)
 class _Link:
     connection: ConnectionId
-    jobs: dict[int, Job] = field(default_factory=dict)
+    jobs: "dict[int, Job[_Link]]" = field(default_factory=dict)
     is_going: bool = False
 
 
 class BlockTransport:
-    """One device, and the threads that work on it.
+    """One device, and what works on it.
 
     Args:
         config: which and how.
-        calls: the system calls.
+        calls: the system calls of threads of Python; none but these threads make others than the system's.
+
+    Attributes:
+        device: the open device.
+        by: who carries out posts.
 
     Raises:
         EnvironmentMissingError: the device cannot be opened.
@@ -85,15 +95,26 @@ class BlockTransport:
         self._arenas = Arenas()
         self._links: dict[ConnectionId, _Link] = {}
         self._events: list[Event] = []
-        self._deadlines: list[tuple[int, int, Job]] = []
+        self._deadlines: list[tuple[int, int, Job[_Link]]] = []
         self._order = itertools.count()
         self._signal = Signal()
-        self._workers = Workers(self.device.descriptor, config.threads, self.device.cpus, self._signal, calls)
+        self._exports = Exports()
+        self._carrier: Carrier[_Link]
+        try:
+            self.by, self._carrier = open_carrier(
+                config, self.device, self._signal, self._exports.bases, self._arenas.view, calls
+            )
+        except BaseException:  # Ctrl-C too must leave no descriptor
+            self._signal.close()
+            self.device.close()
+            raise
         self._last_id = -1
 
     def register(self, memory: memoryview) -> Arena:
         """See `Transport`. Where the memory lies is not checked: the device refuses posts that are not aligned."""
-        return self._arenas.register(memory)
+        arena = self._arenas.register(memory)
+        self._exports.add(arena.key, memory)
+        return arena
 
     def connect(self, order: Connect, now_ns: int) -> None:
         """See `Transport`. There is nobody to greet: Connected follows at once."""
@@ -109,13 +130,13 @@ class BlockTransport:
         del now_ns
         if len({(post.connection, post.tag) for post in batch}) < len(batch):
             raise LocalProtocolError("a tag comes twice in one batch", where=self._where)
-        jobs = [(post, self._job(post)) for post in batch]
+        jobs = [(post, job) for post in batch if (job := self._job(post)) is not None]
         for post, job in jobs:
-            if isinstance(link := job.owner, _Link):
-                link.jobs[post.tag] = job
-                if post.deadline_ns is not None:
-                    heapq.heappush(self._deadlines, (post.deadline_ns, next(self._order), job))
-                self._workers.put(job)
+            job.owner.jobs[post.tag] = job
+            if post.deadline_ns is not None:
+                heapq.heappush(self._deadlines, (post.deadline_ns, next(self._order), job))
+        if jobs:
+            self._carrier.put([job for _post, job in jobs])
 
     def disconnect(self, connection: ConnectionId, now_ns: int) -> None:
         """See `Transport`."""
@@ -124,16 +145,14 @@ class BlockTransport:
         if link is None or link.is_going:
             return
         link.is_going = True
-        for job in link.jobs.values():
-            job.is_cancelled = True
+        self._carrier.cancel(tuple(link.jobs.values()))
         self._end_if_idle(link)
 
     def poll(self, now_ns: int) -> list[Event]:
         """See `Transport`."""
         self._signal.clear()
-        ended = self._workers.ended
-        while ended:
-            self._finish(ended.popleft())
+        for job in self._carrier.ended():
+            self._finish(job)
         while self._deadlines and (self._deadlines[0][2].has_ended or self._deadlines[0][0] <= now_ns):
             job = heapq.heappop(self._deadlines)[2]
             if not job.has_ended:
@@ -153,11 +172,9 @@ class BlockTransport:
 
     def close(self) -> None:
         """See `Transport`. Waits for calls that have begun."""
-        for link in self._links.values():
-            for job in link.jobs.values():
-                job.is_cancelled = True
-        self._workers.join()
+        self._carrier.close()
         self._links.clear()
+        self._exports.clear()
         self._arenas.clear()
         self._signal.close()
         self.device.close()
@@ -166,27 +183,42 @@ class BlockTransport:
         self._events.append(event)
         self._signal.set()
 
-    def _job(self, post: BlockPost) -> Job:
-        view = _NO_MEMORY if post.region is None else self._arenas.view(post.region)
-        unit, length = self.device.alignment, view.nbytes or post.length
-        if post.op is not BlockOp.FLUSH and (length < 1 or post.offset % unit or length % unit):
-            expected, found = f"multiples of {unit}", f"{length} bytes at {post.offset}"
-            raise LocalProtocolError("a post off the alignment", where=self._where, expected=expected, found=found)
-        if not 0 <= post.offset <= self.device.length - length:
-            found = f"{length} bytes at {post.offset}"
-            raise LocalProtocolError("a post outside the device", where=self._where, found=found)
+    def _job(self, post: BlockPost) -> "Job[_Link] | None":
+        """Returns the job of a post, None when it is for a connection that is gone."""
+        call, parts = post.op.value, post.parts
+        if call in _MOVES:
+            parts = parts or (Part(post.offset, post.region or _NOWHERE),)
+            self._check_parts(parts)
+        elif call != "s":
+            self._check(post.offset, post.length)
         link = self._links.get(post.connection)
         if link is None or link.is_going:
-            return Job(None, post.tag, post.op.value, view, post.offset, post.length)
+            return None
         if post.tag in link.jobs:
             raise LocalProtocolError("a tag that is open already", where=self._where, found=str(post.tag))
-        return Job(link, post.tag, post.op.value, view, post.offset, post.length)
+        return Job(link, post.tag, call, parts, post.offset, post.length)
 
-    def _finish(self, job: Job) -> None:
+    def _check_parts(self, parts: tuple[Part, ...]) -> None:
+        # The hot loop of a post of many ranges; `_check` says what is wrong.
+        unit, end, sizes = self.device.alignment, self.device.length, self._exports.sizes
+        for offset, (address, length, key) in parts:
+            if not 0 <= address <= sizes.get(key, -1) - length:
+                found = f"{length} bytes at {address}, key {key}"
+                raise LocalProtocolError("memory that is not registered", where=self._where, found=found)
+            if length < 1 or offset % unit or length % unit or not 0 <= offset <= end - length:
+                self._check(offset, length)
+
+    def _check(self, offset: int, length: int) -> None:
+        unit, found = self.device.alignment, f"{length} bytes at {offset}"
+        if length < 1 or offset % unit or length % unit:
+            expected = f"multiples of {unit}"
+            raise LocalProtocolError("a post off the alignment", where=self._where, expected=expected, found=found)
+        if not 0 <= offset <= self.device.length - length:
+            raise LocalProtocolError("a post outside the device", where=self._where, found=found)
+
+    def _finish(self, job: "Job[_Link]") -> None:
         job.has_ended = True
         link = job.owner
-        if not isinstance(link, _Link):
-            return
         del link.jobs[job.tag]
         if link.is_going:
             self._end_if_idle(link)
@@ -196,10 +228,11 @@ class BlockTransport:
             error = _meaning(job, self._where) if job.error else None
             self._events.append(Done(link.connection, job.tag, error))
 
-    def _expire(self, job: Job) -> None:
+    def _expire(self, job: "Job[_Link]") -> None:
         link = job.owner
-        if isinstance(link, _Link) and not link.is_going:
-            job.is_held = job.is_cancelled = True
+        if not link.is_going:
+            job.is_held = True
+            self._carrier.cancel((job,))
             late = CommandTimeoutError("a call did not return in time", where=self._where)
             self._events.append(Done(link.connection, job.tag, late, held=True))
 
@@ -209,7 +242,7 @@ class BlockTransport:
             self._say(Disconnected(link.connection, "taken down"))
 
 
-def _meaning(job: Job, where: str) -> EngineError:
+def _meaning(job: "Job[_Link]", where: str) -> EngineError:
     if job.error in (errno.ENOSPC, errno.EDQUOT):
         return status_error(Status.CAPACITY_EXCEEDED | DNR, where=where)
     if job.error in (errno.EROFS, errno.EBADF, errno.EPERM):

@@ -1,4 +1,4 @@
-"""The threads that carry out posts: each takes one, makes its system calls without the interpreter's lock, and reports.
+"""Threads of Python that carry out posts: each takes one part, and calls the system without the interpreter's lock.
 
 As many as the caller asked for. They share one line of work, so that a slow call holds up one thread and not a queue.
 """
@@ -6,14 +6,18 @@ As many as the caller asked for. They share one line of work, so that a slow cal
 import os
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Protocol
+from typing import Final, Generic, Protocol
 
+from fabric.engine.nvmeof.host import Region
 from fabric.engine.transport.block.allocation import discard, zero
+from fabric.engine.transport.block.job import Job, OwnerT
 from fabric.engine.transport.signal import Signal
 
-__all__ = ("SYSTEM", "FileCalls", "Job", "Workers")
+__all__ = ("SYSTEM", "FileCalls", "Workers")
+
+_NO_MEMORY: Final = memoryview(b"")
 
 
 class FileCalls(Protocol):
@@ -51,41 +55,26 @@ class _System:
 SYSTEM: FileCalls = _System()
 
 
-class Job:
-    """One post on its way through a worker.
+class _Task(Generic[OwnerT]):
+    """A job with the count of its parts that have not ended."""
 
-    Attributes:
-        owner: who gets it back.
-        tag: the post's.
-        call: "r", "w", "d" for a write that is durable, "s" for sync, "z" for zeroes, "t" for trim.
-        view, offset: what and where; `length` of what has no memory.
-        is_cancelled: skip it, if it has not begun.
-        is_held: its deadline passed before it ended.
-        has_ended: the worker is done with it.
-        error: errno, or 0; -1 when the device ended early.
-    """
+    __slots__ = ("is_cancelled", "job", "left")
 
-    __slots__ = ("call", "error", "has_ended", "is_cancelled", "is_held", "length", "offset", "owner", "tag", "view")
-
-    def __init__(self, owner: object, tag: int, call: str, view: memoryview, offset: int, length: int = 0) -> None:
-        self.owner = owner
-        self.tag = tag
-        self.call = call
-        self.view = view
-        self.offset = offset
-        self.length = length
-        self.is_cancelled = self.is_held = self.has_ended = False
-        self.error = 0
+    def __init__(self, job: Job[OwnerT], left: int) -> None:
+        self.job = job
+        self.left = left
+        self.is_cancelled = False
 
 
-class Workers:
-    """A fixed set of threads on one descriptor.
+class Workers(Generic[OwnerT]):
+    """A fixed set of threads on one descriptor; a `Carrier`.
 
     Args:
         descriptor: the open device.
         count: how many.
         cpus: thread i is pinned to `cpus[i mod n]`; empty: to none.
         signal: set when a job has ended.
+        view: the bytes of a region.
         calls: what they call.
     """
 
@@ -95,13 +84,17 @@ class Workers:
         count: int,
         cpus: Sequence[frozenset[int]],
         signal: Signal,
+        view: Callable[[Region], memoryview],
         calls: FileCalls = SYSTEM,
     ) -> None:
-        self.ended: deque[Job] = deque()
         self._descriptor = descriptor
         self._signal = signal
+        self._view = view
         self._calls = calls
-        self._work: SimpleQueue[Job | None] = SimpleQueue()
+        self._live: dict[Job[OwnerT], _Task[OwnerT]] = {}
+        self._ended: deque[Job[OwnerT]] = deque()
+        self._work: SimpleQueue[tuple[_Task[OwnerT], memoryview, int] | None] = SimpleQueue()
+        self._lock = threading.Lock()  # over `left` of tasks
         self._threads = [
             threading.Thread(
                 target=self._run, args=(cpus[index % len(cpus)] if cpus else None,), name=f"block-{index}", daemon=True
@@ -111,12 +104,33 @@ class Workers:
         for thread in self._threads:
             thread.start()
 
-    def put(self, job: Job) -> None:
-        """Hands in a job; it comes back in `ended`."""
-        self._work.put(job)
+    def put(self, jobs: Sequence[Job[OwnerT]]) -> None:
+        """See `Carrier`."""
+        for job in jobs:
+            task = self._live[job] = _Task(job, len(job.parts) or 1)
+            if not job.parts:
+                self._work.put((task, _NO_MEMORY, job.offset))
+            for offset, region in job.parts:
+                self._work.put((task, self._view(region), offset))
 
-    def join(self) -> None:
-        """Ends the threads, after what is in front of them."""
+    def cancel(self, jobs: Sequence[Job[OwnerT]]) -> None:
+        """See `Carrier`."""
+        for job in jobs:
+            if job in self._live:
+                self._live[job].is_cancelled = True
+
+    def ended(self) -> list[Job[OwnerT]]:
+        """See `Carrier`."""
+        jobs: list[Job[OwnerT]] = []
+        while self._ended:
+            job = self._ended.popleft()
+            del self._live[job]
+            jobs.append(job)
+        return jobs
+
+    def close(self) -> None:
+        """See `Carrier`."""
+        self.cancel(tuple(self._live))
         for _ in self._threads:
             self._work.put(None)
         for thread in self._threads:
@@ -125,40 +139,45 @@ class Workers:
     def _run(self, cpus: frozenset[int] | None) -> None:
         if cpus:
             os.sched_setaffinity(0, cpus)  # 0 is this thread alone; blk-mq picks the hardware queue by its CPU
-        ended, signal = self.ended, self._signal
-        while (job := self._work.get()) is not None:
-            if not job.is_cancelled:
+        while (item := self._work.get()) is not None:
+            task, view, offset = item
+            error = 0
+            if not task.is_cancelled and not task.job.error:
                 try:
-                    self._carry_out(job)
-                except OSError as error:
-                    job.error = error.errno or -1
-            ended.append(job)
-            signal.set()
+                    error = self._carry_out(task.job, view, offset)
+                except OSError as failure:
+                    error = failure.errno or -1
+            with self._lock:
+                task.job.error = task.job.error or error
+                task.left -= 1
+                is_last = not task.left
+            if is_last:
+                self._ended.append(task.job)
+                self._signal.set()
 
-    def _carry_out(self, job: Job) -> None:
+    def _carry_out(self, job: Job[OwnerT], view: memoryview, offset: int) -> int:
         calls, descriptor = self._calls, self._descriptor
         match job.call:
             case "s":
                 calls.fdatasync(descriptor)
             case "z":
-                calls.zero(descriptor, job.offset, job.length)
+                calls.zero(descriptor, offset, job.length)
             case "t":
-                calls.discard(descriptor, job.offset, job.length)
-            case "d":
-                self._move(job)
-                if not job.error:
-                    calls.fdatasync(descriptor)
+                calls.discard(descriptor, offset, job.length)
+            case "r":
+                return self._move(calls.preadv, view, offset)
             case _:
-                self._move(job)
+                error = self._move(calls.pwritev, view, offset)
+                if job.call == "d" and not error:
+                    calls.fdatasync(descriptor)
+                return error
+        return 0
 
-    def _move(self, job: Job) -> None:
-        call = self._calls.preadv if job.call == "r" else self._calls.pwritev
-        view, offset = job.view, job.offset
+    def _move(self, call: Callable[[int, Sequence[memoryview], int], int], view: memoryview, offset: int) -> int:
         while True:
             count = call(self._descriptor, (view,), offset)
             if count == view.nbytes:
-                return
+                return 0
             if not count:
-                job.error = -1
-                return
+                return -1
             view, offset = view[count:], offset + count
