@@ -17,7 +17,10 @@ loopback with room to spare; a higher cap would measure them.
 | serial | one queue, one command in flight, 1 MiB each: what PyPI's `nvmeof` does with a read above MDTS |
 | one-queue window | one queue, 128 KiB each, 32 MiB in flight: what Mooncake Store does per namespace |
 
-All three are this engine under another policy, neither `nvmeof` nor Mooncake. The ceiling of a cell is the least of:
+All three are this engine under another policy, neither `nvmeof` nor Mooncake. Readers share the one queue of a baseline;
+who opens a controller for each reader, as `nvmeof` lets one, has as many queues as readers, and is a row of `sharded` at
+best. Over TCP a command's data is copied after its link time is over, which one command in flight cannot hide: that, and
+no part of the shape, keeps `serial` below its ceiling. The ceiling of a cell is the least of:
 the link cap; queues x the rate of one; commands in flight over the shortest time of one; and what readers reach who
 each wait for one read before the next, a read alone on an idle target taking its shortest time. `configured` is the
 least of the first two. Cells are interleaved: every round measures all of them; medians count. Bytes are compared.
