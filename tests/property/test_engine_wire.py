@@ -63,6 +63,7 @@ def test_the_fast_way_to_pack_a_transfer_makes_the_same_bytes(
         words = (command.opcode, *transfer[:2], command.cdw12)
         assert io.pack_keyed_transfer(cid, words, memory) == command.pack(cid, Sgl(SglKind.KEYED, *memory))
         assert io.pack_tcp_transfer(cid, words, memory) == command.pack(cid, Sgl(SglKind.TRANSPORT, 0, memory[1]))
+        assert io.pack_tcp_write(cid, words, memory) == command.pack(cid, Sgl(SglKind.IN_CAPSULE, 0, memory[1]))
 
 
 @given(st.builds(Cqe, u16, st.integers(0, 0x7FFF), u64, u16, u16))

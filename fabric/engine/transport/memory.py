@@ -97,7 +97,7 @@ class MemoryTransport:
                 continue
             self._remember(post, link)
             self._say(Sent(post.connection, post.slot))
-            self.service.capsule(PeerId(post.connection), post.capsule, now_ns)
+            self.service.capsule(PeerId(post.connection), self._capsule(post), now_ns)
         self._pump(now_ns)
 
     def disconnect(self, connection: ConnectionId, now_ns: int) -> None:
@@ -198,6 +198,11 @@ class MemoryTransport:
         slot, wanted = link.payloads.pop(cid, (0, 0))
         payload = bytes(self._arenas.slot(link.memory, slot)[:wanted]) if wanted else b""
         self._say(Received(connection, response, payload))
+
+    def _capsule(self, post: PostSend) -> bytes:
+        if post.region is not None and post.carries_region:
+            return post.capsule + self._arenas.view(post.region)
+        return post.capsule
 
     def _remember(self, post: PostSend, link: _Link) -> None:
         cid = int.from_bytes(post.capsule[2:4], "little")

@@ -20,11 +20,12 @@ that.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, NewType, TypeAlias
+from typing import Final, NamedTuple, NewType, TypeAlias
 
 from fabric.engine.nvmeof.wire.events import AsyncEvent
 from fabric.engine.nvmeof.wire.identify import IdentifyController
 from fabric.engine.nvmeof.wire.logs import DiscoveryEntry
+from fabric.engine.nvmeof.wire.sgl import SglKind
 from fabric.engine.nvmeof.wire.status import Disposition
 from fabric.errors import EngineError
 
@@ -51,6 +52,8 @@ __all__ = (
     "RequestId",
     "SetTimer",
 )
+
+_SGL_KIND_AT: Final = 39  # of an entry: the last byte of its SGL descriptor
 
 ConnectionId = NewType("ConnectionId", int)  # never used twice, so that a late input cannot reach a later connection
 RequestId = NewType("RequestId", int)
@@ -105,6 +108,11 @@ class PostSend(NamedTuple):
     outgoing: bytes = b""
     incoming_bytes: int = 0
     region: Region | None = None
+
+    @property
+    def carries_region(self) -> bool:
+        """The region's bytes go behind `capsule`: its SGL says so."""
+        return self.region is not None and self.capsule[_SGL_KIND_AT] == SglKind.IN_CAPSULE
 
 
 @dataclass(frozen=True, slots=True)

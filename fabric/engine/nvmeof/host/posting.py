@@ -10,7 +10,7 @@ from typing import Final, Literal
 from fabric.engine.nvmeof.host.outputs import ConnectionId, PostSend, QueueMemory, Region
 from fabric.engine.nvmeof.host.requests import Body, place
 from fabric.engine.nvmeof.host.slots import Pending, SlotTable
-from fabric.engine.nvmeof.wire.io import pack_keyed_transfer, pack_tcp_transfer
+from fabric.engine.nvmeof.wire.io import IoOpcode, pack_keyed_transfer, pack_tcp_transfer, pack_tcp_write
 
 __all__ = ("Poster",)
 
@@ -26,6 +26,7 @@ class Poster:
         transport: how a region is described to the target.
         memory: the scratch of each slot.
         slots: what is in flight.
+        in_capsule_bytes: data that fits behind an entry.
     """
 
     connection: ConnectionId
@@ -33,6 +34,7 @@ class Poster:
     transport: Literal["rdma", "tcp"]
     memory: QueueMemory
     slots: SlotTable
+    in_capsule_bytes: int = 0
 
     def command(self, body: Body, pending: Pending, deadline_ns: int | None, in_capsule_bytes: int) -> PostSend:
         """Returns what to send for any command.
@@ -52,6 +54,9 @@ class Poster:
     ) -> PostSend:
         """Returns what to send for a read or write of a region.
 
+        Over TCP a write that fits its capsule goes in it, as from Linux host/tcp.c: for one below its
+        inline_data_size nvmet (target/tcp.c, nvmet_tcp_queue_response) waits, and never asks with an R2T.
+
         Args:
             words: opcode, namespace, first block, CDW12.
             region: its memory.
@@ -62,5 +67,8 @@ class Poster:
             QueueFullError: no slot is free.
         """
         slot, cid = self.slots.take(pending, deadline_ns)
-        pack = pack_keyed_transfer if self.transport == "rdma" else pack_tcp_transfer
+        pack = pack_keyed_transfer
+        if self.transport == "tcp":
+            fits = words[0] == IoOpcode.WRITE and region.length <= self.in_capsule_bytes
+            pack = pack_tcp_write if fits else pack_tcp_transfer
         return _new(PostSend, (self.connection, self.qid, slot, pack(cid, words, region), b"", 0, region))

@@ -135,7 +135,8 @@ class Queue:
             self.fail(TransportError("the target grants no usable queue", where=self.where, found=str(entries)), now_ns)
             return
         self.slots = SlotTable(entries - 1, self.qid)
-        self._poster = Poster(self._connection(), self.qid, self.config.transport, memory, self.slots)
+        transport, room = self.config.transport, self.in_capsule_bytes
+        self._poster = Poster(self._connection(), self.qid, transport, memory, self.slots, room)
         self._greet(entries, now_ns)
 
     def rejected(self, private_data: bytes, now_ns: int, *, stale: bool) -> None:

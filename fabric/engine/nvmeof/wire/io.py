@@ -25,6 +25,7 @@ __all__ = (
     "pack_keyed_transfer",
     "pack_ranges",
     "pack_tcp_transfer",
+    "pack_tcp_write",
     "parse_ranges",
     "range_count",
     "read",
@@ -41,6 +42,7 @@ _ATTRIBUTE_DEALLOCATE = 1 << 2  # AD of Dataset Management
 _PSDT_SGL = 0x40  # as in `command`
 _KEYED = 0x40 << 24  # SglKind.KEYED, as the last byte of the descriptor
 _TRANSPORT = 0x5A << 24  # SglKind.TRANSPORT, likewise
+_IN_CAPSULE = 0x01 << 24  # SglKind.IN_CAPSULE, likewise
 _TRANSFER = struct.Struct("<BBHI16xQIIQI12x")  # opc, flags, cid, nsid, sgl1 (16 bytes), slba, cdw12
 _RANGE = struct.Struct("<IIQ")  # attributes, blocks (counted from 1), first block
 
@@ -110,6 +112,12 @@ def pack_tcp_transfer(cid: int, words: tuple[int, int, int, int], memory: tuple[
     """Returns the same for TCP, where the command id stands for address and key; of `memory` the length counts."""
     opcode, nsid, slba, cdw12 = words
     return _TRANSFER.pack(opcode, _PSDT_SGL, cid, nsid, 0, memory[1], _TRANSPORT, slba, cdw12)
+
+
+def pack_tcp_write(cid: int, words: tuple[int, int, int, int], memory: tuple[int, int, int]) -> bytes:
+    """Returns the same for a write whose data follows in the capsule."""
+    opcode, nsid, slba, cdw12 = words
+    return _TRANSFER.pack(opcode, _PSDT_SGL, cid, nsid, 0, memory[1], _IN_CAPSULE, slba, cdw12)
 
 
 def flush(nsid: int) -> Command:

@@ -64,7 +64,7 @@ class _Command:
         payload: bytes of memory to hand over with the answer.
         outgoing: bytes that the target may ask for.
         moved: bytes that came, or were asked for.
-        unsent: data PDUs that still wait to be sent.
+        unsent: PDUs with data that still wait to be sent.
         answer: came before they were.
     """
 
@@ -139,6 +139,11 @@ class HostConnection:
         if kind & DataDirection.TO_HOST:
             command.payload = post.incoming_bytes
             command.incoming = post.incoming_bytes if region is None else length
+        elif region is not None and post.carries_region:
+            self._commands[int.from_bytes(capsule[2:4], "little")] = command
+            command.unsent = 1
+            self.channel.push(CapsuleCommand(capsule), region, lambda: self._capsule_sent(command))
+            return
         elif len(capsule) == SQE_BYTES and kind & DataDirection.TO_CONTROLLER:
             command.outgoing = length
         self._commands[int.from_bytes(capsule[2:4], "little")] = command
@@ -211,6 +216,10 @@ class HostConnection:
             pdu = DataPdu(False, ready.cid, ready.tag, start, stop - start, last=stop == end)
             command.unsent += 1
             self.channel.push(pdu, command.memory[start:stop], lambda: self._data_sent(command))
+
+    def _capsule_sent(self, command: _Command) -> None:
+        self.say(Sent(self.identifier, command.slot))
+        self._data_sent(command)
 
     def _data_sent(self, command: _Command) -> None:
         command.unsent -= 1

@@ -181,6 +181,9 @@ class Rig:
                 cid = int.from_bytes(output.capsule[2:4], "little")
                 self._regions[output.connection, cid] = (output.slot, output.region)
                 capsule = output.capsule
+                if output.region is not None and output.carries_region:
+                    start = output.region.address
+                    capsule += self.arena[start : start + output.region.length]
                 peer = PeerId(output.connection)
                 self._post("sent", peer, lambda: self.host.sent(output.connection, output.slot))
                 self._post("capsule", peer, lambda: self.target.capsule(peer, capsule, self.now_ns), capsule)

@@ -24,7 +24,7 @@ from fabric.engine.nvmeof.wire.identify import IdentifyController
 from fabric.engine.nvmeof.wire.io import LbaRange
 from fabric.engine.nvmeof.wire.status import Disposition, Status
 from fabric.errors import IntegrityError, LocalProtocolError
-from tests.unit.engine.nvmeof.rig import NQN, rig
+from tests.unit.engine.nvmeof.rig import NQN, Message, arrive, rig
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["rdma", "tcp"])
 PROFILES = pytest.mark.parametrize("profile", [NVMET, SPDK], ids=lambda one: one.name)
@@ -75,6 +75,33 @@ def test_a_small_write_travels_in_its_capsule(profile: TargetProfile, transport:
     assert isinstance(pair.end_of(wrote), Completed)
     assert len(pair.sent[-1].capsule) == 64 + 512
     assert pair.disk()[3 * 512 : 4 * 512] == b"k" * 512
+
+
+@PROFILES
+@TRANSPORTS
+@pytest.mark.parametrize("blocks", [8, 9])
+def test_memory_travels_in_the_capsule_over_tcp_alone_and_only_where_it_fits(
+    profile: TargetProfile, transport: str, blocks: int
+) -> None:
+    """Linux nvmet never asks for a write that would fit: it waits for it behind the entry."""
+    pair = rig(profile, transport=transport)
+    pair.bring_up()
+    kinds: list[str] = []
+
+    def noted(one: Message) -> list[int]:
+        kinds.append(one.kind)
+        return arrive(one)
+
+    pair.fate = noted
+
+    wrote = pair.host.submit(1, Write(1, 3, blocks, pair.region(0, blocks * 512)), pair.now_ns)
+    pair.settle()
+
+    assert isinstance(pair.end_of(wrote), Completed)
+    assert pair.disk()[3 * 512 : (3 + blocks) * 512] == pair.arena[: blocks * 512]
+    in_capsule = transport == "tcp" and blocks * 512 <= pair.host.limits.in_capsule_bytes
+    assert pair.sent[-1].carries_region is in_capsule
+    assert ("fetch" in kinds) is not in_capsule
 
 
 @PROFILES
