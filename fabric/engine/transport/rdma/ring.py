@@ -1,0 +1,93 @@
+"""The buffers of one queue and the requests that were built for them: made once, used by one connection after another.
+
+Every slot has a command buffer, a response buffer and scratch. Its send is built twice: `last` is never chained to
+another, `chained` always is when it is posted, because a request that was chained can never be unchained.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Final
+
+from fabric.engine.nvmeof.host import QueueMemory
+from fabric.engine.nvmeof.wire.command import SQE_BYTES
+from fabric.engine.transport.base import allocate
+from fabric.engine.transport.rdma.ports import Adapter, QueuePair
+
+__all__ = ("COMMAND_BYTES", "RECEIVE", "RESPONSE_BYTES", "SLOT_BYTES", "SLOT_MASK", "WR_BITS", "Ring", "address_of")
+
+SLOT_BYTES: Final = 4096  # what the host machine needs for Identify, log pages and Connect data
+COMMAND_BYTES: Final = SQE_BYTES + SLOT_BYTES  # an entry, and in-capsule data of a slot's scratch at most
+RESPONSE_BYTES: Final = 16
+RECEIVE: Final = 1 << 15  # of a request's id: a receive; below it the slot, above it the connection
+SLOT_MASK: Final = RECEIVE - 1
+WR_BITS: Final = 16
+
+
+def address_of(memory: memoryview) -> tuple[int, object]:
+    """Returns where writable bytes are, and what must live as long as they are used."""
+    held = ctypes.c_char.from_buffer(memory)
+    return ctypes.addressof(held), held
+
+
+class Ring:
+    """Buffers and requests for `depth` slots.
+
+    Args:
+        adapter: registers and builds.
+        depth: slots.
+    """
+
+    def __init__(self, adapter: Adapter, depth: int) -> None:
+        self.depth = depth
+        scratch_start = -(-depth * (COMMAND_BYTES + RESPONSE_BYTES) // SLOT_BYTES) * SLOT_BYTES
+        memory = allocate(scratch_start + depth * SLOT_BYTES)
+        address, self._held = address_of(memory)
+        keys = adapter.register(address, memory.nbytes)
+        response_start = depth * COMMAND_BYTES
+        self.commands = memory[:response_start]
+        self.responses = memory[response_start : response_start + depth * RESPONSE_BYTES]
+        self.scratch = memory[scratch_start:]
+        self.memory = QueueMemory(address + scratch_start, keys.rkey, SLOT_BYTES)
+        starts = [address + slot * COMMAND_BYTES for slot in range(depth)]
+        built = [[adapter.send_request(slot, at, SQE_BYTES, keys.lkey) for _ in "ab"] for slot, at in enumerate(starts)]
+        self._last = [last for (last, _), _ in built]
+        self._chained = [chained for _, (chained, _) in built]
+        self._resize = [(one, other) for (_, one), (_, other) in built]
+        responses = [address + response_start + slot * RESPONSE_BYTES for slot in range(depth)]
+        self.receives = [adapter.recv_request(slot, at, RESPONSE_BYTES, keys.lkey) for slot, at in enumerate(responses)]
+        self._lengths = [SQE_BYTES] * depth
+
+    def assign(self, serial: int) -> None:
+        """Makes the requests those of a connection."""
+        for slot in range(self.depth):
+            self._chained[slot].wr_id = self._last[slot].wr_id = serial << WR_BITS | slot
+            self.receives[slot].wr_id = serial << WR_BITS | RECEIVE | slot
+
+    def fill(self, slot: int, capsule: bytes) -> None:
+        """Puts a capsule into a slot's command buffer."""
+        length = len(capsule)
+        start = slot * COMMAND_BYTES
+        self.commands[start : start + length] = capsule
+        if length != self._lengths[slot]:
+            self._lengths[slot] = length
+            for resize in self._resize[slot]:
+                resize(length)
+
+    def put(self, slot: int, data: bytes) -> None:
+        """Puts bytes at the start of a slot's scratch."""
+        start = slot * SLOT_BYTES
+        self.scratch[start : start + len(data)] = data
+
+    def take(self, slot: int, length: int) -> bytes:
+        """Returns bytes from the start of a slot's scratch."""
+        start = slot * SLOT_BYTES
+        return bytes(self.scratch[start : start + length])
+
+    def send(self, pair: QueuePair, slots: Sequence[int]) -> None:
+        """Posts the capsules of slots, in order, with one doorbell."""
+        head = self._last[slots[-1]]
+        for slot in reversed(slots[:-1]):
+            before = self._chained[slot]
+            before.next_wr = head
+            head = before
+        pair.post_send(head)
