@@ -34,6 +34,10 @@ class Backlog:
     def add(self, request: Request, transfers: Sequence[Transfer], now_ns: int) -> None:
         """Puts the transfers of a new request in line."""
         self.waiting += len(transfers)
+        if len(request.extents) == 1:
+            lane = self._fleet.target(transfers[0].namespace.target).lane(request.op)
+            lane.add(request.urgency, request.tenant, transfers, now_ns)
+            return
         for target, run in groupby(transfers, lambda transfer: transfer.namespace.target):
             lane = self._fleet.target(target).lane(request.op)
             lane.add(request.urgency, request.tenant, tuple(run), now_ns)
@@ -53,8 +57,14 @@ class Backlog:
         for target in self._targets(request):  # the head of its lane may be gone, so that the lane may go on
             self._fleet.target(target).lane(request.op).wake()
         if self._dead > SLACK and 2 * self._dead > self.waiting:
+            self.purge()
+
+    def purge(self) -> int:
+        """Drops the transfers of failed requests from every line, and returns how many are left."""
+        if self._dead:
             self.waiting = sum(lane.purge() for lane in self._fleet.lanes())
             self._dead = 0
+        return self.waiting
 
     @staticmethod
     def _targets(request: Request) -> Iterable[str]:

@@ -52,15 +52,17 @@ class Dealer:
     Args:
         policy: what to obey.
         segments: pieces of memory that one command may name; 1 for RDMA.
+        ranges: extents that one command may name, each with its memory; 1 for NVMe.
 
     Raises:
         IntentError: the policy, or a parameter of its dealing policy, may not be used.
         UnknownNameError: no dealing policy has that name.
     """
 
-    def __init__(self, policy: ShardPolicy, *, segments: int = 1) -> None:
+    def __init__(self, policy: ShardPolicy, *, segments: int = 1, ranges: int = 1) -> None:
         self._policy = checked(policy)
         self._segments = segments
+        self._ranges = ranges
         make = catalog.get(policy.dealing)
         make(policy.parameters)  # so that a wrong parameter is told now
         self._ledger = Ledger()
@@ -84,6 +86,7 @@ class Dealer:
             transfer_bytes=policy.transfer_bytes,
             align_bytes=policy.align_bytes,
             segments=self._segments,
+            ranges=self._ranges,
             first=self._next_transfer,
         )
         self._next_transfer += len(transfers)
@@ -199,9 +202,14 @@ class Dealer:
         out, self._out = self._out, []
         return out
 
+    @property
+    def waiting(self) -> int:
+        """Transfers that were not dealt, as in `load`; to be had from any thread."""
+        return self._backlog.waiting
+
     def load(self) -> DealerLoad:
         """Returns what waits and what flies, for metrics."""
-        return snapshot(self._fleet, self._ledger, waiting=self._backlog.waiting)
+        return snapshot(self._fleet, self._ledger, waiting=self._backlog.purge())
 
     def _deal(self, now_ns: int) -> None:
         # The hot loop: lanes in turn, one transfer each, until no lane's head may go.
@@ -217,16 +225,15 @@ class Dealer:
             queue, transfer = dealt
             launch(queue, transfer)
             backlog.waiting -= 1
-            issue = _new(Issue, (queue.id, transfer))
-            live[transfer.request].flying[transfer.id] = issue
-            out.append(issue)
+            live[transfer.request].flying += 1
+            out.append(_new(Issue, (queue.id, transfer)))
             if len(ready) > 1:
                 ready.rotate(-1)
 
     def _expire(self, now_ns: int) -> None:
         for progress in self._ledger.due(now_ns):
-            request, flying = progress.request.id, len(progress.flying)
-            found = f"{progress.left} of its transfers open, {flying} in flight"
+            request = progress.request.id
+            found = f"{progress.left} of its transfers open, {progress.flying} in flight"
             error = EngineError("the deadline has passed", where=f"request {request}", found=found)
             self._fail(progress, Reason.DEADLINE, error)
 
@@ -235,7 +242,7 @@ class Dealer:
         self._fleet.land(queue, transfer)
         progress = self._ledger.live.get(transfer.request)
         if progress is not None:
-            del progress.flying[transfer.id]
+            progress.flying -= 1
         elif self._ledger.drained(transfer):
             self._out.append(RequestSettled(transfer.request))
         return progress
@@ -247,10 +254,12 @@ class Dealer:
         return True
 
     def _fail(self, progress: Progress, reason: Reason, error: EngineError) -> None:
-        request, flying = progress.request, self._ledger.fail(progress)
+        request = progress.request
+        self._ledger.fail(progress)
+        flying = self._fleet.flying(request.id) if progress.flying else ()
         self._out.append(RequestFailed(request.id, reason, error, flying))
-        if progress.left > len(flying):
-            self._backlog.abandon(request, progress.left - len(flying))
+        if progress.left > progress.flying:
+            self._backlog.abandon(request, progress.left - progress.flying)
 
 
 def _lost(queue: QueueId) -> TransportError:

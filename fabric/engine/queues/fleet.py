@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Container, Iterator
 
+from fabric.engine.queues.commands import Issue
 from fabric.engine.queues.dealing import Dealing
 from fabric.engine.queues.lane import Lane
 from fabric.engine.queues.load import LivePath, LiveQueue, Path, Queue, Window
@@ -31,6 +32,13 @@ class LiveTarget:
     def lane(self, op: Op) -> Lane:
         """Returns the lane of that direction."""
         return self.reads if op is Op.READ else self.writes
+
+    def wake(self) -> None:
+        """Has the dealer try both lanes again, as far as something waits in them."""
+        if not self.reads.is_ready:
+            self.reads.wake()
+        if not self.writes.is_ready:
+            self.writes.wake()
 
     def path(self, path: Path, make: Callable[[Path], LivePath]) -> LivePath:
         """Returns the state of a path, made when it is new."""
@@ -146,6 +154,8 @@ class Fleet:
 
     def idle(self) -> list[QueueId]:
         """Drops removed queues on which nothing flies, and returns their ids. One that was lost since is not idle."""
+        if not self._idle:
+            return []
         idle = [queue for queue in self._idle if not queue.is_lost]
         self._idle.clear()
         for queue in idle:
@@ -164,6 +174,16 @@ class Fleet:
         live.limit = min(depth, self._policy.depth)
         live.recount()
         self._changed(live, self._targets[live.queue.target])
+
+    def flying(self, request: RequestId) -> tuple[Issue, ...]:
+        """Returns what flies of a request, in its order. It looks at all that flies: ask for those that fail."""
+        found = [
+            Issue(queue.id, transfer)
+            for queue in self._queues.values()
+            for transfer in queue.flying.values()
+            if transfer.request == request
+        ]
+        return tuple(sorted(found, key=lambda issue: issue.transfer.id))
 
     def launch(self, queue: LiveQueue, transfer: Transfer) -> None:
         """Takes note that the transfer flies on the queue; the lane has filled the windows."""
@@ -204,10 +224,7 @@ class Fleet:
             self._idle.append(queue)
         if queue.room:
             target.dealing.changed(queue)
-            if not target.reads.is_ready:
-                target.reads.wake()
-            if not target.writes.is_ready:
-                target.writes.wake()
+            target.wake()
 
     def _make_path(self, path: Path) -> LivePath:
         return LivePath(path, self._receiver(Op.READ, path.host_port), self._receiver(Op.WRITE, path.target_port))

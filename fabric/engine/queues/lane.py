@@ -34,6 +34,7 @@ class Lane:
         "_aging_ns",
         "_dealing",
         "_demand",
+        "_paths",
         "_prefetch",
         "_prefetch_ns",
         "_ready",
@@ -64,6 +65,7 @@ class Lane:
         self._aging_ns = policy.aging_ns
         self._prefetch_ns = 0  # since when prefetch has waited, or when it was dealt last
         self._routes: tuple[tuple[LivePath, Window], ...] = ()
+        self._paths: tuple[LivePath, ...] = ()  # of the routes
         self._waits: tuple[Window, ...] = ()
 
     def wake(self) -> None:
@@ -75,6 +77,7 @@ class Lane:
     def routes(self, paths: Sequence[LivePath]) -> None:
         """Takes the paths that have open queues."""
         self._routes = tuple((path, path.window(self.op)) for path in paths)
+        self._paths = tuple(paths)
         self.wake()
 
     def add(self, urgency: Urgency, tenant: str, transfers: Sequence[Transfer], now_ns: int) -> None:
@@ -127,11 +130,11 @@ class Lane:
         if target.used + length > target.limit or (target.waiters and not target.is_first(self)):
             self._wait_at((target,))
             return None
-        paths = [
-            path
-            for path, window in self._routes
-            if path.roomy and window.used + length <= window.limit and (not window.waiters or window.is_first(self))
-        ]
+        paths: Sequence[LivePath] = self._paths
+        for path, window in self._routes:
+            if not path.roomy or window.used + length > window.limit or window.waiters:
+                paths = self._open_paths(length)
+                break
         if not paths:
             # Only where a queue has room: who stands in line for what it could not use holds up others.
             self._wait_at(tuple({window: None for path, window in self._routes if path.roomy}))
@@ -144,6 +147,13 @@ class Lane:
         if self._waits:
             self._wait_at(())
         return queue
+
+    def _open_paths(self, length: int) -> list[LivePath]:
+        return [
+            path
+            for path, window in self._routes
+            if path.roomy and window.used + length <= window.limit and (not window.waiters or window.is_first(self))
+        ]
 
     def _wait_at(self, windows: tuple[Window, ...]) -> None:
         before, self._waits = self._waits, windows

@@ -1,10 +1,9 @@
-"""The requests that have not ended, what flies of each, and what still flies of those that failed."""
+"""The requests that have not ended, and what still flies of those that failed."""
 
 from collections.abc import Iterator
 
-from fabric.engine.queues.commands import Issue
 from fabric.engine.queues.deadlines import Deadlines
-from fabric.engine.queues.request import Request, RequestId, Transfer, TransferId
+from fabric.engine.queues.request import Request, RequestId, Transfer
 from fabric.errors import LocalProtocolError
 
 __all__ = ("Ledger", "Progress")
@@ -24,7 +23,7 @@ class Progress:
     def __init__(self, request: Request, left: int) -> None:
         self.request = request
         self.left = left
-        self.flying: dict[TransferId, Issue] = {}
+        self.flying = 0
 
 
 class Ledger:
@@ -32,13 +31,13 @@ class Ledger:
 
     Attributes:
         live: those that have not ended.
-        draining: what still flies of failed ones.
+        draining: how much still flies of failed ones.
         deadlines: of live ones.
     """
 
     def __init__(self) -> None:
         self.live: dict[RequestId, Progress] = {}
-        self.draining: dict[RequestId, dict[TransferId, Issue]] = {}
+        self.draining: dict[RequestId, int] = {}
         self.deadlines = Deadlines(self.live)
         self._last = -1
 
@@ -64,20 +63,18 @@ class Ledger:
 
     def drained(self, transfer: Transfer) -> bool:
         """Takes a landed transfer off a request that has failed; returns whether it was the last that flew."""
-        flying = self.draining[transfer.request]
-        del flying[transfer.id]
-        if flying:
+        self.draining[transfer.request] -= 1
+        if self.draining[transfer.request]:
             return False
         del self.draining[transfer.request]
         return True
 
-    def fail(self, progress: Progress) -> tuple[Issue, ...]:
-        """Ends a request that will not be done, and returns what flies of it."""
+    def fail(self, progress: Progress) -> None:
+        """Ends a request that will not be done."""
         request = progress.request.id
         del self.live[request]
         if progress.flying:
             self.draining[request] = progress.flying
-        return tuple(progress.flying.values())
 
     def due(self, now_ns: int) -> Iterator[Progress]:
         """Yields each live request whose deadline has come; the caller fails it before it asks for the next."""

@@ -5,11 +5,11 @@ run is cut where either breaks off, at the transfer size, and on the alignment w
 stay one transfer exactly when they touch on both sides.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
+from fabric.engine.queues.gather import gather
 from fabric.engine.queues.request import Extent, Request, Transfer, View
 from fabric.errors import LocalProtocolError
 
@@ -21,7 +21,7 @@ SPREAD_MASK: Final = (1 << 64) - 1
 
 
 def split(
-    request: Request, *, transfer_bytes: int, align_bytes: int, segments: int = 1, first: int = 0
+    request: Request, *, transfer_bytes: int, align_bytes: int, segments: int = 1, ranges: int = 1, first: int = 0
 ) -> list[Transfer]:
     """Returns the transfers of the request in order; together they cover each of its bytes once.
 
@@ -30,17 +30,26 @@ def split(
         transfer_bytes: longest transfer, a multiple of `align_bytes`.
         align_bytes: a power of two; blocks that are larger set the alignment themselves.
         segments: pieces of memory that one command may name; 1 is a keyed SGL of RDMA, whose data block is one region.
+        ranges: extents that one command may name, each with its memory (see `gather`); 1 is a Read of NVMe.
         first: id of the first transfer.
 
     Raises:
         LocalProtocolError: the request is empty, its sides differ in length, or memory breaks off within a block.
     """
-    extents = list(_merged_extents(request))
-    memory = _Memory(request)
-    wanted = sum(extent.blocks * extent.namespace.block_bytes for extent in extents)
-    if wanted != memory.length or not wanted:
-        raise _misfit(request, "extents and views differ in length", f"{wanted or 1} bytes", f"{memory.length}")
+    extents, views = _merged_extents(request), _merged_views(request)
+    wanted = length = 0
+    for extent in extents:
+        wanted += extent.blocks * extent.namespace.block_bytes
+    for view in views:
+        length += view.length
+    if wanted != length or not wanted:
+        raise _misfit(request, "extents and views differ in length", f"{wanted or 1} bytes", f"{length}")
     spread = int.from_bytes(blake2b(request.key, digest_size=8).digest()) if request.key else request.id
+    if ranges > 1 and len(request.extents) > 1:
+        gathered = gather(request, transfer_bytes=transfer_bytes, ranges=ranges, first=first, spread=spread)
+        if gathered is not None:
+            return gathered
+    memory = _Memory(views)
     transfers: list[Transfer] = []
     for extent in extents:
         _cut(request, extent, memory, (transfer_bytes, align_bytes, segments), (first, spread), transfers)
@@ -61,8 +70,7 @@ def _cut(
     namespace = extent.namespace
     block = namespace.block_bytes
     align = max(align, block)
-    longest = min(transfer_bytes, namespace.mdts_bytes or transfer_bytes, MAX_BLOCKS * block)
-    longest = longest // block * block
+    longest = min(transfer_bytes, namespace.mdts_bytes or transfer_bytes, MAX_BLOCKS * block) // block * block
     if not longest:
         raise _misfit(request, "not one block fits into a transfer", f"{block} bytes", f"{transfer_bytes}")
     at, end = extent.lba * block, (extent.lba + extent.blocks) * block
@@ -92,6 +100,7 @@ def _cut(
                     (spread + index) & SPREAD_MASK,
                     request.port,
                     0,
+                    (),
                 ),
             )
         )
@@ -99,15 +108,14 @@ def _cut(
 
 
 class _Memory:
-    """The views of a request, consumed from the front."""
+    """Views, consumed from the front."""
 
-    __slots__ = ("_at", "_index", "_views", "length")
+    __slots__ = ("_at", "_index", "_views")
 
-    def __init__(self, request: Request) -> None:
-        self._views = list(_merged_views(request))
+    def __init__(self, views: Sequence[View]) -> None:
+        self._views = views
         self._index = 0
         self._at = 0  # bytes taken of the view at `_index`
-        self.length = sum(view.length for view in self._views)
 
     def take(self, wanted: int, block: int, segments: int) -> tuple[tuple[View, ...], int]:
         """Returns up to `segments` pieces of together at most `wanted` bytes, whole blocks, and their length."""
@@ -155,34 +163,34 @@ class _Memory:
         return tuple(pieces)
 
 
-def _merged_extents(request: Request) -> Iterator[Extent]:
-    last: Extent | None = None
+def _merged_extents(request: Request) -> list[Extent]:
+    merged: list[Extent] = []
     for extent in request.extents:
-        if extent.lba < 0 or extent.blocks <= 0:
-            raise _misfit(request, "an extent has no blocks", "lba 0 or more, blocks 1 or more", f"{extent.blocks}")
-        if last is not None and extent.namespace == last.namespace and extent.lba == last.lba + last.blocks:
-            last = replace(last, blocks=last.blocks + extent.blocks)
-            continue
-        if last is not None:
-            yield last
-        last = extent
-    if last is not None:
-        yield last
+        namespace, lba, blocks = extent
+        if lba < 0 or blocks <= 0:
+            raise _misfit(request, "an extent has no blocks", "lba 0 or more, blocks 1 or more", f"{blocks}")
+        if merged:
+            before, start, length = merged[-1]
+            if namespace == before and lba == start + length:
+                merged[-1] = Extent(namespace, start, length + blocks)
+                continue
+        merged.append(extent)
+    return merged
 
 
-def _merged_views(request: Request) -> Iterator[View]:
-    last: View | None = None
+def _merged_views(request: Request) -> list[View]:
+    merged: list[View] = []
     for view in request.views:
-        if view.length <= 0:
-            raise _misfit(request, "a view has no bytes", "1 or more", f"{view.length}")
-        if last is not None and view.buffer == last.buffer and view.offset == last.offset + last.length:
-            last = View(last.buffer, last.offset, last.length + view.length)
-            continue
-        if last is not None:
-            yield last
-        last = view
-    if last is not None:
-        yield last
+        buffer, offset, length = view
+        if length <= 0:
+            raise _misfit(request, "a view has no bytes", "1 or more", f"{length}")
+        if merged:
+            before, start, ahead = merged[-1]
+            if buffer == before and offset == start + ahead:
+                merged[-1] = View(buffer, start, ahead + length)
+                continue
+        merged.append(view)
+    return merged
 
 
 def _misfit(request: Request, what: str, expected: str, found: str) -> LocalProtocolError:

@@ -59,8 +59,9 @@ class LeastBytes:
         """Returns the emptiest queue."""
         del transfer
         best = self.top(paths[0])
-        for path in paths[1:]:
-            best = min(best, self.top(path))
+        if len(paths) > 1:
+            for path in paths[1:]:
+                best = min(best, self.top(path))
         return best[2]
 
     def top(self, path: LivePath) -> Entry:
