@@ -6,11 +6,13 @@
 | work, checking, orders | buffers, work, futures; whether a batch can be right; what moves no data |
 | engine | batches in, futures out; steps when told |
 | link, controllerlink, blocklink | the way to a namespace: a controller over a transport, or a device |
+| keptlink | a way that a thread steps too |
 | quarantine, descriptor | memory that may still be written to; what to wait on |
 | opening, discovery | from a URL to an engine, to what a target offers |
 | copying, serving | runs of blocks in and out; a soft target to try things on |
 
-Makes no thread (`block` has the transport's). Reads the time from one clock, which a caller may replace.
+Makes no thread that was not asked for (`keptlink` makes one; `block` has the transport's). Reads the time from one
+clock, which a caller may replace.
 """
 
 from fabric.engine.client.address import AddressError

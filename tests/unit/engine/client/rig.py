@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from fabric.engine.client import Buffer, Engine, Read, Settings, Write, open_engine
 from fabric.engine.client.address import MemoryAddress
-from fabric.engine.nvmeof.target import Subsystem, Target
+from fabric.engine.nvmeof.target import NVMET, Subsystem, Target, TargetProfile
 from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
 from fabric.engine.transport.service import Service
 from fabric.engine.transport.shape import UNSHAPED, Shape
@@ -30,9 +30,11 @@ def pattern(start: int, length: int) -> bytes:
     return b"".join(blake2b(unit.to_bytes(8, "little")).digest() * (UNIT // 64) for unit in units)
 
 
-def service(shape: Shape = UNSHAPED, *, nqn: str = MemoryAddress().nqn, size: int = SIZE) -> Service:
+def service(
+    shape: Shape = UNSHAPED, *, nqn: str = MemoryAddress().nqn, size: int = SIZE, profile: TargetProfile = NVMET
+) -> Service:
     """A target of one namespace that holds the pattern."""
-    target = Target(subsystems=[Subsystem(nqn, {1: IdentifyNamespace(size // 512, 9)})], transport="tcp")
+    target = Target(profile, subsystems=[Subsystem(nqn, {1: IdentifyNamespace(size // 512, 9)})], transport="tcp")
     storage = RamStorage({(nqn, 1): size})
     storage.disks[nqn, 1][:] = pattern(0, size)
     return Service(target, storage, shape)
@@ -78,9 +80,9 @@ class SystemClock:
 
 
 @contextlib.contextmanager
-def served(shape: Shape = UNSHAPED, port: int = 0) -> Iterator["Served"]:
+def served(shape: Shape = UNSHAPED, port: int = 0, profile: TargetProfile = NVMET) -> Iterator["Served"]:
     """A target on loopback, with a thread of its own."""
-    one = Served(shape, port)
+    one = Served(shape, port, profile)
     try:
         yield one
     finally:
@@ -90,8 +92,8 @@ def served(shape: Shape = UNSHAPED, port: int = 0) -> Iterator["Served"]:
 class Served:
     """A running target."""
 
-    def __init__(self, shape: Shape, port: int = 0) -> None:
-        self.service = service(shape, nqn=NQN)
+    def __init__(self, shape: Shape, port: int = 0, profile: TargetProfile = NVMET) -> None:
+        self.service = service(shape, nqn=NQN, profile=profile)
         server = TcpServer(self.service, ServerConfig(service=port))
         self.port = server.port
         self.url = f"nvme+tcp://127.0.0.1:{server.port}/{NQN}?nsid=1"
