@@ -13,12 +13,13 @@ from typing import Final
 
 from fabric.clock import Clock
 from fabric.engine.nvmeof.target import Address, Subsystem, Target
+from fabric.engine.nvmeof.tcp import crc32c
 from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
 from fabric.engine.nvmeof.wire.logs import AddressFamily, TransportType
 from fabric.engine.transport.service import Service
 from fabric.engine.transport.shape import UNSHAPED, Shape
 from fabric.engine.transport.storage import FileStorage, RamStorage
-from fabric.engine.transport.tcp import ServerConfig, TcpServer, serve
+from fabric.engine.transport.tcp import ServerConfig, TcpServer, fast_checksum, serve
 from fabric.errors import EnvironmentMissingError, LocalProtocolError
 
 __all__ = ("DEFAULT_NQN", "SoftTarget", "TargetSpec", "soft_target")
@@ -38,7 +39,7 @@ class TargetSpec:
         listen: IP address to listen on.
         port: 0 takes a free one.
         read_only: writes fail; the file has to exist.
-        tos: type of service of what it sends, all data of reads among it.
+        tos: type of service of what it sends, all data of reads among it; None: the system's default.
         shape: how slow, and what goes wrong.
     """
 
@@ -48,7 +49,7 @@ class TargetSpec:
     listen: str = "127.0.0.1"
     port: int = 0
     read_only: bool = False
-    tos: int = 0
+    tos: int | None = None
     shape: Shape = UNSHAPED
 
     @property
@@ -101,7 +102,7 @@ def soft_target(spec: TargetSpec) -> Iterator[SoftTarget]:
                 )
             except OSError as error:
                 raise _unusable(spec.path, error) from error
-        config = ServerConfig(spec.listen, spec.port, spec.tos)
+        config = ServerConfig(spec.listen, spec.port, spec.tos, checksum=fast_checksum() or crc32c)
         server = TcpServer(Service(Target(transport="tcp"), storage), config)
         stack.callback(server.close)
         subsystem = Subsystem(spec.nqn, {1: IdentifyNamespace(length // _SECTOR, 9, write_protected=spec.read_only)})

@@ -34,7 +34,7 @@ def resolve(host: str, port: int) -> tuple[socket.AddressFamily, SocketAddress]:
     return family, cast("SocketAddress", address)
 
 
-def open_socket(family: socket.AddressFamily, tos: int, source: SocketAddress | None = None) -> socket.socket:
+def open_socket(family: socket.AddressFamily, tos: int | None, source: SocketAddress | None = None) -> socket.socket:
     """Returns a non-blocking socket that marks its packets from the first one on.
 
     Raises:
@@ -51,9 +51,11 @@ def open_socket(family: socket.AddressFamily, tos: int, source: SocketAddress | 
     return sock
 
 
-def mark(sock: socket.socket, tos: int) -> None:
-    """Sets the type of service (DSCP x 4), and sends small PDUs without delay."""
+def mark(sock: socket.socket, tos: int | None) -> None:
+    """Sets the type of service (DSCP x 4; None: the system's default), and sends small PDUs without delay."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if tos is None:
+        return
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, tos)
     else:

@@ -36,7 +36,7 @@ class TcpConfig:
     Attributes:
         address, service: IP address and port of the target.
         source: address of this machine to connect from, "" for any.
-        tos: type of service, DSCP x 4. Only what this side sends: a target sets its own.
+        tos: type of service, DSCP x 4; None: the system's default. Only what this side sends: a target sets its own.
         digests: CRC-32C over headers, over data.
         connect_timeout_ns: for the TCP handshake and the greeting.
         checksum: CRC-32C; the default is plain Python, some MiB a second, and a caller may have a faster one.
@@ -45,7 +45,7 @@ class TcpConfig:
     address: str
     service: int = 4420
     source: str = ""
-    tos: int = 0
+    tos: int | None = None
     digests: Digests = field(default_factory=Digests)
     connect_timeout_ns: int = 5_000_000_000
     checksum: Checksum = crc32c

@@ -38,7 +38,7 @@ class ServerConfig:
 
     Attributes:
         address, service: IP address and port; 0 takes a free port.
-        tos: type of service of what this side sends: all data of reads.
+        tos: type of service of what this side sends, all data of reads among it; None: the system's default.
         digests: those that a host may ask for.
         max_connections: further ones are closed at once.
         greeting_timeout_ns: a connection that has not greeted by then is closed.
@@ -47,7 +47,7 @@ class ServerConfig:
 
     address: str = "127.0.0.1"
     service: int = 0
-    tos: int = 0
+    tos: int | None = None
     digests: Digests = _BOTH
     max_connections: int = 1024
     greeting_timeout_ns: int = 10_000_000_000

@@ -64,6 +64,19 @@ def test_ipv6_is_marked_by_its_traffic_class() -> None:
     listener.close()
 
 
+def test_without_a_type_of_service_the_system_chooses() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    transport = TcpTransport(TcpConfig("127.0.0.1", listener.getsockname()[1]))
+    transport.connect(Connect(ONE, 1, 8, b"", 1), 0)
+    (connection,) = transport._connections.values()
+    plain = socket.socket()
+    marks = [one.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) for one in (connection.channel.sock, plain)]
+    assert marks[0] == marks[1]
+    plain.close()
+    transport.close()
+    listener.close()
+
+
 def test_data_in_pieces_lands_in_place_and_success_needs_no_answer(fake: Fake) -> None:
     one = fake()
     one.live()
