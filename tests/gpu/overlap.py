@@ -122,10 +122,10 @@ def timed(way: Way, work: Pass, wanted: bytes) -> float:
     start_s = time.perf_counter()
     way(work)
     took_s = time.perf_counter() - start_s
-    back = memoryview(bytearray(CHUNK))
+    back = bytearray(CHUNK)
     for chunk in range(work.chunks):
-        work.device.fetch(chunk * CHUNK, back)
-        if back != memoryview(wanted)[chunk * CHUNK : (chunk + 1) * CHUNK]:
+        work.device.fetch(chunk * CHUNK, memoryview(back))
+        if back != wanted[chunk * CHUNK : (chunk + 1) * CHUNK]:
             sys.exit(f"{way.__name__}: wrong bytes on the device in chunk {chunk}")
     return took_s
 
