@@ -100,14 +100,16 @@ class BringUp:
         self.allowed_queues = 0
         self._ready_by_ns = 0
         self._poll_at_ns: int | None = None
+        self._is_running = False
 
     def start(self, now_ns: int) -> None:
         """Begins; the admin queue is granted."""
+        self._is_running = True
         self._enter(Step.READ_CAP, now_ns)
 
     def stop(self) -> None:
-        """Forgets the poll that was due."""
-        self._poll_at_ns = None
+        """Goes no further, whatever is still answered."""
+        self._is_running, self._poll_at_ns = False, None
 
     def next_timer_ns(self) -> int | None:
         """Returns when CSTS is to be read again."""
@@ -121,12 +123,14 @@ class BringUp:
 
     def scanned(self, now_ns: int) -> None:
         """Takes the end of the scan."""
-        if self.step is Step.SCAN:
+        if self._is_running and self.step is Step.SCAN:
             self._next(now_ns)
 
     def answered(self, pending: Pending, cqe: Cqe, payload: bytes, now_ns: int) -> None:
         """Takes the answer of the step's command."""
         del pending
+        if not self._is_running:
+            return
         # a target without any optional event refuses the feature; the controller is good without
         if cqe.status and self.step is not Step.SET_EVENTS:
             self._session.fail(status_error(cqe.status, where=f"bring-up, {self.step}"), now_ns)

@@ -23,7 +23,7 @@ from fabric.engine.nvmeof.host.recovery import Recovery
 from fabric.engine.nvmeof.host.requests import Body
 from fabric.engine.nvmeof.host.scan import NamespaceScan
 from fabric.engine.nvmeof.host.shutdown import Shutdown
-from fabric.engine.nvmeof.host.slots import Owner
+from fabric.engine.nvmeof.host.slots import Owner, Pending
 from fabric.engine.nvmeof.host.states import CONTROLLER, ControllerInput, ControllerState, Machine, QueueState
 from fabric.engine.nvmeof.host.watch import EventWatch
 from fabric.engine.nvmeof.wire.identify import IdentifyController
@@ -137,6 +137,7 @@ class Lifecycle:
             self.admin_queue.submit(body, owner, now_ns, timeout_ns=timeout_ns)
         except EngineError as error:
             self.fail(error, now_ns)
+            owner.lost(Pending(owner, 0, now_ns), error, now_ns)  # it was in no slot, so that the queue tells nobody
 
     def fail(self, error: EngineError, now_ns: int) -> None:
         """Takes every connection down because of `error`; what comes next depends on it and on the loss timeout."""

@@ -1,12 +1,15 @@
 """The slots of one queue: which command is where, and when its slot may be used again.
 
 The command id carries a generation above the slot number, as Linux does (host/nvme.h, nvme_cid): an answer that comes
-twice, or late, does not match the next command of its slot.
+twice, or late, does not match the next command of its slot. Free slots are used in turn, so that an id comes again only
+after all others. Each queue counts from another generation: an answer that comes on the wrong queue matches nothing
+there either, but for chance (a host may not judge by the SQID of an answer: it is reserved on fabrics; unconfirmed).
 
 Deadlines are kept by slot, and beside them one time that none of them is before: nearly every command is answered long
 before its deadline, so that a heap would be pushed and popped for nothing.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
 
@@ -19,6 +22,7 @@ from fabric.errors import EngineError, LocalProtocolError, RemoteProtocolError
 __all__ = ("NO_REQUEST", "Owner", "Pending", "SlotTable")
 
 _CID_BITS = 16
+_STRIDE = 0x9E37  # between the first generations of two queues; odd, so that no two start at the same one
 NO_REQUEST = RequestId(0)
 
 
@@ -74,9 +78,9 @@ class SlotTable:
         self._mask = (1 << self._bits) - 1
         self._last_generation = (1 << _CID_BITS - self._bits) - 1
         self._states = [SlotState.FREE] * count
-        self._generations = [0] * count
+        self._generations = [qid * _STRIDE & self._last_generation] * count
         self._pending: list[Pending | None] = [None] * count
-        self._free = list(range(count - 1, -1, -1))
+        self._free = deque(range(count))
         self._deadlines: list[int | None] = [None] * count
         self._due_ns: int | None = None  # no open slot has an earlier deadline
 
@@ -100,7 +104,7 @@ class SlotTable:
             raise QueueFullError(
                 "no slot is free", where=f"queue {self._qid}", expected=f"at most {self.count} commands"
             )
-        slot = self._free.pop()
+        slot = self._free.popleft()
         self._move(slot, _SUBMIT)
         generation = self._generations[slot] = self._generations[slot] + 1 & self._last_generation
         self._pending[slot] = pending
@@ -169,7 +173,7 @@ class SlotTable:
         for slot in range(self.count):
             self._states[slot] = SLOT[self._states[slot], SlotInput.TEAR_DOWN]
             self._pending[slot] = None
-        self._free = list(range(self.count - 1, -1, -1))
+        self._free = deque(range(self.count))
         self._due_ns = None
         return held
 

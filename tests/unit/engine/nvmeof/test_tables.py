@@ -187,7 +187,7 @@ def test_a_slot_is_free_when_both_the_answer_and_the_send_are_seen(*, answer_fir
 
 
 def test_an_answer_is_taken_once() -> None:
-    slots = SlotTable(4, 1)
+    slots = SlotTable(1, 1)
     slot, cid = slots.take(pending(), None)
     slots.answer(cid)
 
@@ -199,6 +199,28 @@ def test_an_answer_is_taken_once() -> None:
     assert other != cid
     with pytest.raises(RemoteProtocolError):
         slots.answer(cid)
+
+
+@pytest.mark.parametrize("count", [1, 3, 127, 1024])
+def test_a_command_id_comes_again_only_after_all_others(count: int) -> None:
+    slots = SlotTable(count, 3)
+    bits = max(1, (count - 1).bit_length())
+    seen = set()
+    for _ in range(count << 16 - bits):  # one at a time, as a caller does that waits for each
+        slot, cid = slots.take(pending(), None)
+        slots.send_done(slot)
+        slots.answer(cid)
+        seen.add(cid)
+
+    assert len(seen) == count << 16 - bits
+
+
+def test_queues_that_start_together_use_different_command_ids() -> None:
+    def first(qid: int) -> int:
+        _slot, cid = SlotTable(127, qid).take(pending(), None)
+        return cid
+
+    assert len({first(qid) for qid in range(256)}) == 256
 
 
 def test_a_send_completion_for_nothing_is_our_own_fault() -> None:
