@@ -15,11 +15,11 @@ UNIT := tests/unit tests/property
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-# Two stamps: what runs, and what tests. A changed pyproject.toml or constraints.txt makes them anew.
-.venv/.stamp: pyproject.toml constraints.txt
+# Two stamps: what runs, and what tests. A change of what they depend on makes them anew.
+.venv/.stamp: pyproject.toml constraints.txt hatch_build.py fabric/engine/transport/block/core.c
 	@.ci/venv && touch $@
 
-.venv/.stamp-dev: pyproject.toml constraints.txt
+.venv/.stamp-dev: pyproject.toml constraints.txt hatch_build.py fabric/engine/transport/block/core.c
 	@.ci/venv dev && touch .venv/.stamp $@
 
 venv: .venv/.stamp ## set up .venv with what fabricctl needs

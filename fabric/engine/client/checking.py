@@ -8,11 +8,12 @@ from fabric.engine.client.orders import OrderCommand, Plan
 from fabric.engine.client.work import BlockRange, Buffer, Deallocate, Flush, Read, Write, WriteZeroes
 from fabric.engine.nvmeof import host
 from fabric.engine.nvmeof.wire.io import MAX_BLOCKS, MAX_RANGES, LbaRange
-from fabric.engine.queues import Extent, Request, RequestId
+from fabric.engine.queues import Extent, Namespace, Request, RequestId, View
 from fabric.errors import LocalProtocolError
 
 __all__ = ("checked_length", "plan_of", "request_of")
 
+_new = tuple.__new__  # a named tuple's own __new__ is a Python function, and costs twice as much
 _MAX_RANGE_BLOCKS: Final = (1 << 32) - 1  # a range of Dataset Management has 32 bits, counted from 1
 
 
@@ -32,8 +33,10 @@ def checked_length(work: Read | Write, described: Described, buffers: Sequence[B
             found, expected = f"{size} bytes at {offset}", f"whole blocks of {unit} within {most} bytes"
             raise LocalProtocolError("a view cannot be used", where=f"buffer {buffer}", found=found, expected=expected)
         length += size
-    blocks = length // unit
-    _check_blocks(work.lba, blocks, described)
+    if isinstance(work.lba, int):
+        _check_blocks(work.lba, length // unit, described)
+    else:
+        _check_runs(work.lba, work.views, described)
     _check_deadline(work.deadline_ns)
     return length
 
@@ -80,6 +83,17 @@ def _deallocations(nsid: int, ranges: Sequence[BlockRange]) -> Iterator[OrderCom
         yield host.Deallocate(nsid, tuple(part))
 
 
+def _check_runs(lbas: tuple[int, ...], views: tuple[View, ...], described: Described) -> None:
+    if len(lbas) != len(views) or not views:
+        found = f"{len(lbas)} first blocks for {len(views)} views"
+        raise LocalProtocolError("a first block for each view is wanted", found=found)
+    unit, end = described.namespace.block_bytes, described.blocks
+    for lba, view in zip(lbas, views, strict=True):
+        blocks = view[2] // unit
+        if lba < 0 or lba + blocks > end:
+            _check_blocks(lba, blocks, described)
+
+
 def _check_blocks(lba: int, blocks: int, described: Described) -> None:
     if blocks < 1 or lba < 0 or lba + blocks > described.blocks:
         found, expected = f"{blocks} at {lba}", f"1 or more within {described.blocks} blocks"
@@ -98,11 +112,20 @@ def request_of(number: int, work: Read | Write, length: int, described: Describe
     namespace = described.namespace
     return Request(
         RequestId(number),
-        (Extent(namespace, work.lba, length // namespace.block_bytes),),
+        _extents(work, length, namespace),
         work.views,
         work.op,
         tenant=work.tenant,
         urgency=work.urgency,
         deadline_ns=None if work.deadline_ns is None else now_ns + work.deadline_ns,
         key=work.key,
+    )
+
+
+def _extents(work: Read | Write, length: int, namespace: Namespace) -> tuple[Extent, ...]:
+    unit = namespace.block_bytes
+    if isinstance(work.lba, int):
+        return (Extent(namespace, work.lba, length // unit),)
+    return tuple(
+        [_new(Extent, (namespace, lba, view[2] // unit)) for lba, view in zip(work.lba, work.views, strict=True)]
     )

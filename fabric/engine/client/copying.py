@@ -44,7 +44,7 @@ class Description:
 
 def describe(engine: Engine) -> Description:
     """Returns what the engine is connected to."""
-    space, blocks, _has_cache = engine.namespace
+    space, blocks = engine.namespace[:2]
     controller = engine.link.controller if isinstance(engine.link, ControllerLink) else None
     identity = controller.identity if controller else None
     return Description(

@@ -54,11 +54,19 @@ News: TypeAlias = Usable | QueueOpened | QueueLost | QueueReleased | Landed | Li
 
 
 class Described(NamedTuple):
-    """A namespace with its size, as last seen. `has_cache`: what was written may be lost before a flush."""
+    """A namespace with its size, as last seen.
+
+    Attributes:
+        namespace: which.
+        blocks: how many it has.
+        has_cache: what was written may be lost before a flush.
+        ranges: runs of blocks that one transfer may name, each with its memory.
+    """
 
     namespace: Namespace
     blocks: int
     has_cache: bool = True
+    ranges: int = 1
 
 
 class Link(Protocol):

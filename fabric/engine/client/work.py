@@ -57,10 +57,11 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Blocks from `lba` on, as many as the views hold.
+    """Blocks from `lba` on, as many as the views hold; or a run of blocks for each view.
 
     Attributes:
-        lba: the first block.
+        lba: the first block; or that of each view, where they are not consecutive: small runs that are wanted together
+            cost less so than each by itself.
         views: where in memory, in order; whole blocks each.
         tenant: whose share it counts against.
         urgency: demand passes prefetch.
@@ -68,7 +69,7 @@ class _Moved:
         key: for policies that keep a key on its queues.
     """
 
-    lba: int
+    lba: int | tuple[int, ...]
     views: tuple[View, ...]
     tenant: str = ""
     urgency: Urgency = Urgency.DEMAND

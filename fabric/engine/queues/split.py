@@ -36,6 +36,11 @@ def split(
     Raises:
         LocalProtocolError: the request is empty, its sides differ in length, or memory breaks off within a block.
     """
+    spread = int.from_bytes(blake2b(request.key, digest_size=8).digest()) if request.key else request.id
+    if ranges > 1 and len(request.extents) > 1:
+        gathered = gather(request, transfer_bytes=transfer_bytes, ranges=ranges, first=first, spread=spread)
+        if gathered is not None:
+            return gathered
     extents, views = _merged_extents(request), _merged_views(request)
     wanted = length = 0
     for extent in extents:
@@ -44,11 +49,6 @@ def split(
         length += view.length
     if wanted != length or not wanted:
         raise _misfit(request, "extents and views differ in length", f"{wanted or 1} bytes", f"{length}")
-    spread = int.from_bytes(blake2b(request.key, digest_size=8).digest()) if request.key else request.id
-    if ranges > 1 and len(request.extents) > 1:
-        gathered = gather(request, transfer_bytes=transfer_bytes, ranges=ranges, first=first, spread=spread)
-        if gathered is not None:
-            return gathered
     memory = _Memory(views)
     transfers: list[Transfer] = []
     for extent in extents:

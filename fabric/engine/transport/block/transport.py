@@ -109,6 +109,7 @@ class BlockTransport:
             self.device.close()
             raise
         self._last_id = -1
+        self._is_closed = False
 
     def register(self, memory: memoryview) -> Arena:
         """See `Transport`. Where the memory lies is not checked: the device refuses posts that are not aligned."""
@@ -171,7 +172,10 @@ class BlockTransport:
         return self._signal.fileno()
 
     def close(self) -> None:
-        """See `Transport`. Waits for calls that have begun."""
+        """See `Transport`. Waits for calls that have begun. Repeating it does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._carrier.close()
         self._links.clear()
         self._exports.clear()

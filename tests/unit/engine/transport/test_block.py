@@ -11,7 +11,16 @@ import pytest
 from fabric.engine.nvmeof.errors import CapacityError, CommandTimeoutError, MediumError
 from fabric.engine.nvmeof.host import Connect, ConnectionId, Region
 from fabric.engine.transport.base import Connected, Disconnected, Done, Event, Released, allocate
-from fabric.engine.transport.block import BlockConfig, BlockOp, BlockPost, BlockTransport, allocation, hardware_queues
+from fabric.engine.transport.block import (
+    BlockConfig,
+    BlockOp,
+    BlockPost,
+    BlockTransport,
+    By,
+    allocation,
+    core,
+    hardware_queues,
+)
 from fabric.engine.transport.block.workers import SYSTEM, FileCalls
 from fabric.engine.transport.driver import wait
 from fabric.errors import EnvironmentMissingError, LocalProtocolError
@@ -52,12 +61,36 @@ Opener = Callable[..., BlockTransport]
 
 @pytest.fixture
 def opener(tmp_path: Path) -> Iterator[Opener]:
-    path = tmp_path / "disk"
+    yield from openers(tmp_path / "disk", By.AUTO)
+
+
+@pytest.fixture(params=list(By))
+def every(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """Opens by each of those who can carry out posts here."""
+    by = request.param
+    if by in (By.THREADS, By.IO_URING):
+        need_core()
+    try:
+        yield from openers(tmp_path / "disk", by)
+    except EnvironmentMissingError as error:
+        if by is not By.IO_URING:
+            raise
+        pytest.skip(f"{error}")
+
+
+def need_core() -> None:
+    """Skips where the core is not compiled; continuous integration has a compiler, and fails."""
+    if not core.available():
+        assert os.environ.get("CI") != "true", "core.c was not compiled"
+        pytest.skip("core.c was not compiled")
+
+
+def openers(path: Path, by: By) -> Iterator[Opener]:
     path.write_bytes(b"".join(bytes([index]) * BLOCK for index in range(64)))
     made: list[BlockTransport] = []
 
     def make(calls: FileCalls = SYSTEM, **changes: object) -> BlockTransport:
-        config = BlockConfig(path, **{"threads": 2, **changes})  # type: ignore[arg-type]
+        config = BlockConfig(path, **{"threads": 2, "by": by, **changes})  # type: ignore[arg-type]
         made.append(BlockTransport(config, calls))
         made[-1].connect(Connect(ONE, 1, 64, b"", 0), 0)
         return made[-1]
@@ -77,8 +110,8 @@ def collect(one: BlockTransport, count: int, now_ns: int = 0) -> list[Event]:
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_a_batch_is_read_to_its_places_and_written_from_them(opener: Opener, direct: bool) -> None:
-    one = opener(direct=direct, threads=4)
+def test_a_batch_is_read_to_its_places_and_written_from_them(every: Opener, direct: bool) -> None:
+    one = every(direct=direct, threads=4)
     arena = one.register(allocate(64 * BLOCK))
     order = [(index * 13) % 64 for index in range(64)]
 
@@ -105,14 +138,14 @@ def test_a_batch_is_read_to_its_places_and_written_from_them(opener: Opener, dir
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("has_fallocate", [True, False])
 def test_blocks_are_zeroed_and_discarded_and_written_through(
-    opener: Opener, direct: bool, has_fallocate: bool, monkeypatch: pytest.MonkeyPatch
+    every: Opener, direct: bool, has_fallocate: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_arguments: int) -> None:
         raise OSError(errno.EOPNOTSUPP, "")
 
     if not has_fallocate:
         monkeypatch.setattr(allocation, "_fallocate", refuse)
-    one = opener(direct=direct)
+    one = every(direct=direct)
     arena = one.register(allocate(64 * BLOCK))
     collect(one, 1)
 
@@ -137,17 +170,17 @@ def test_blocks_are_zeroed_and_discarded_and_written_through(
 @pytest.mark.parametrize(
     ("offset", "length"), [(0, 0), (0, 100), (100, BLOCK), (63 * BLOCK, 2 * BLOCK), (-BLOCK, BLOCK)]
 )
-def test_zeroes_off_the_alignment_or_the_device_are_refused(opener: Opener, offset: int, length: int) -> None:
+def test_zeroes_off_the_alignment_or_the_device_are_refused(every: Opener, offset: int, length: int) -> None:
     with pytest.raises(LocalProtocolError, match=r"alignment|outside"):
-        opener().post([BlockPost(ONE, 1, BlockOp.ZERO, offset, length=length)], 0)
+        every().post([BlockPost(ONE, 1, BlockOp.ZERO, offset, length=length)], 0)
 
 
-def test_a_medium_that_cannot_say_so_fails_the_zeroes(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_medium_that_cannot_say_so_fails_the_zeroes(every: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_arguments: int) -> None:
         raise OSError(errno.ENOSPC, "")
 
     monkeypatch.setattr(allocation, "_fallocate", refuse)
-    one = opener()
+    one = every()
     collect(one, 1)
     posts = [BlockPost(ONE, tag, op, 0, length=BLOCK) for tag, op in enumerate((BlockOp.ZERO, BlockOp.DISCARD))]
     one.post(posts, 0)
@@ -231,8 +264,8 @@ def test_errors_say_who_must_act(opener: Opener, code: int, op: BlockOp, kind: t
     assert not done.held
 
 
-def test_a_file_that_shrank_is_a_medium_error(opener: Opener) -> None:
-    one = opener(direct=False)
+def test_a_file_that_shrank_is_a_medium_error(every: Opener) -> None:
+    one = every(direct=False)
     arena = one.register(allocate(2 * BLOCK))
     os.ftruncate(one.device.descriptor, BLOCK)
 
@@ -242,8 +275,8 @@ def test_a_file_that_shrank_is_a_medium_error(opener: Opener) -> None:
     assert isinstance(done.error, MediumError)
 
 
-def test_posts_that_cannot_be_right_are_refused_whole(opener: Opener) -> None:
-    one = opener()
+def test_posts_that_cannot_be_right_are_refused_whole(every: Opener) -> None:
+    one = every()
     arena = one.register(allocate(4 * BLOCK))
     good = BlockPost(ONE, 1, BlockOp.READ, 0, arena.region(0, BLOCK))
     wrong = [
