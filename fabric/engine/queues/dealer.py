@@ -34,7 +34,7 @@ from fabric.engine.queues.dealing import catalog
 from fabric.engine.queues.fleet import Fleet
 from fabric.engine.queues.lane import Lane
 from fabric.engine.queues.ledger import Ledger, Progress
-from fabric.engine.queues.load import LiveQueue, Queue
+from fabric.engine.queues.load import Queue
 from fabric.engine.queues.request import Op, QueueId, Request, RequestId, Transfer
 from fabric.engine.queues.snapshot import DealerLoad, snapshot
 from fabric.engine.queues.split import split
@@ -106,7 +106,7 @@ class Dealer:
         Raises:
             LocalProtocolError: the transfer does not fly on that queue.
         """
-        progress = self._landed(self._fleet.queue(queue), transfer)
+        progress = self._landed(queue, transfer)
         if progress is None:
             return
         progress.left -= 1
@@ -126,7 +126,7 @@ class Dealer:
         Raises:
             LocalProtocolError: the transfer does not fly on that queue.
         """
-        progress = self._landed(self._fleet.queue(queue), transfer)
+        progress = self._landed(queue, transfer)
         if progress is not None and not (again and self._deal_again(progress, transfer)):
             progress.left -= 1
             self._fail(progress, Reason.TRANSFER, error)
@@ -184,7 +184,7 @@ class Dealer:
         if not live.is_lost:
             raise LocalProtocolError("this queue was not lost", where=f"queue {queue}")
         for transfer in reversed(tuple(live.flying.values())):  # each goes to the front of its line
-            progress = self._landed(live, transfer)
+            progress = self._landed(queue, transfer)
             if progress is not None and not self._deal_again(progress, transfer):
                 progress.left -= 1
                 self._fail(progress, Reason.QUEUE_LOST, _lost(queue))
@@ -237,7 +237,7 @@ class Dealer:
             error = EngineError("the deadline has passed", where=f"request {request}", found=found)
             self._fail(progress, Reason.DEADLINE, error)
 
-    def _landed(self, queue: LiveQueue, transfer: Transfer) -> Progress | None:
+    def _landed(self, queue: QueueId, transfer: Transfer) -> Progress | None:
         """Returns the request of a transfer that flies no more, None when it has failed before."""
         self._fleet.land(queue, transfer)
         progress = self._ledger.live.get(transfer.request)

@@ -195,14 +195,15 @@ class Fleet:
         else:
             self._targets[queue.queue.target].dealing.changed(queue)
 
-    def land(self, queue: LiveQueue, transfer: Transfer) -> None:
+    def land(self, qid: QueueId, transfer: Transfer) -> None:
         """Takes note that the transfer flies no more, and wakes who waits for the room.
 
         Raises:
-            LocalProtocolError: it does not fly on that queue.
+            LocalProtocolError: there is no such queue, or the transfer does not fly on it.
         """
+        queue = self._queues.get(qid) or self.queue(qid)
         if queue.flying.pop(transfer.id, None) is None:
-            where = f"queue {queue.id}, transfer {transfer.id}"
+            where = f"queue {qid}, transfer {transfer.id}"
             raise LocalProtocolError("what did not fly has completed", where=where)
         length = transfer.length
         target = self._targets[queue.queue.target]

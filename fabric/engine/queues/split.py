@@ -36,11 +36,14 @@ def split(
     Raises:
         LocalProtocolError: the request is empty, its sides differ in length, or memory breaks off within a block.
     """
-    spread = int.from_bytes(blake2b(request.key, digest_size=8).digest()) if request.key else request.id
+    spread = _spread(request)
     if ranges > 1 and len(request.extents) > 1:
         gathered = gather(request, transfer_bytes=transfer_bytes, ranges=ranges, first=first, spread=spread)
         if gathered is not None:
             return gathered
+    whole = _whole(request, transfer_bytes, first)
+    if whole is not None:
+        return [whole]
     extents, views = _merged_extents(request), _merged_views(request)
     wanted = length = 0
     for extent in extents:
@@ -54,6 +57,26 @@ def split(
     for extent in extents:
         _cut(request, extent, memory, (transfer_bytes, align_bytes, segments), (first, spread), transfers)
     return transfers
+
+
+def _spread(request: Request) -> int:
+    return int.from_bytes(blake2b(request.key, digest_size=8).digest()) if request.key else request.id
+
+
+def _whole(request: Request, transfer_bytes: int, first: int) -> Transfer | None:
+    """Returns the request as one transfer: what the cutting below would make of one extent and one view that fit."""
+    if len(request.extents) != 1 or len(request.views) != 1:
+        return None
+    namespace, lba, blocks = request.extents[0]
+    length, most = request.views[0].length, namespace.mdts_bytes
+    fits = length <= transfer_bytes and (not most or length <= most) and 0 < blocks <= MAX_BLOCKS
+    if not fits or lba < 0 or length != blocks * namespace.block_bytes:
+        return None
+    spread = _spread(request) & SPREAD_MASK
+    return _new(
+        Transfer,
+        (first, request.id, request.op, namespace, lba, blocks, length, request.views, spread, request.port, 0, ()),
+    )
 
 
 def _cut(

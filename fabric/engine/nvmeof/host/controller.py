@@ -49,6 +49,7 @@ class Controller:
     def __init__(self, config: HostConfig) -> None:
         self.config = config
         self._life = Lifecycle(config)
+        self._emit = self._life.outputs.append
         self._requests = itertools.count(1)
         self._discovery = DiscoveryReader(self._life)
         self._timer_ns: int | None = None
@@ -136,7 +137,8 @@ class Controller:
         words, region = transfer
         identifier = out.RequestId(next(self._requests))
         deadline_ns = now_ns + timeout
-        queue.transfer(words, region, _new(Pending, (self, qid, now_ns, identifier)), deadline_ns)
+        pending = _new(Pending, (self, qid, now_ns, identifier))
+        self._emit(queue.transfer(words, region, pending, deadline_ns))
         if self._timer_ns is None or deadline_ns < self._timer_ns:
             self._has_moved = True
         return identifier
@@ -253,7 +255,7 @@ class Controller:
         del now_ns
         self._life.keep_alive.note(pending.submitted_ns)
         if not cqe.status:
-            self._life.emit(_new(out.Completed, (pending.request, pending.qid, cqe.result, payload)))
+            self._emit(_new(out.Completed, (pending.request, pending.qid, cqe.result, payload)))
             return
         error = status_error(cqe.status, where=f"{self.config.subnqn}, queue {pending.qid}")
         delay_ns = self._retry_delay_ns(cqe.status)

@@ -24,6 +24,7 @@ from fabric.engine.nvmeof.host.outputs import (
     ConnectionId,
     Disconnect,
     Output,
+    PostSend,
     QuarantineReleased,
     QueueMemory,
     Region,
@@ -168,8 +169,10 @@ class Queue:
         poster = self._open_poster(greeting=owner is self)
         self.emit(poster.command(body, pending, deadline_ns, self._capsule_room(body)))
 
-    def transfer(self, words: tuple[int, int, int, int], region: Region, pending: Pending, deadline_ns: int) -> None:
-        """Sends a read or write of a region: see `Poster.transfer`.
+    def transfer(
+        self, words: tuple[int, int, int, int], region: Region, pending: Pending, deadline_ns: int
+    ) -> PostSend:
+        """Returns what to send for a read or write of a region: see `Poster.transfer`.
 
         Raises:
             NotReadyError: the queue is not connected.
@@ -178,7 +181,7 @@ class Queue:
         poster = self._poster if self._machine.state is QueueState.LIVE else None
         if poster is None:
             raise self._not_connected()
-        self.emit(poster.transfer(words, region, pending, deadline_ns))
+        return poster.transfer(words, region, pending, deadline_ns)
 
     def received(self, response: bytes, now_ns: int) -> tuple[Pending, Cqe] | None:
         """Takes an answer; returns it with its command, whose owner is still to be told.
@@ -191,8 +194,13 @@ class Queue:
         except RemoteProtocolError as error:
             self.fail(error, now_ns)
             return None
-        self.telemetry.note(cqe.sqhd, pending is None)
-        return None if pending is None else (pending, cqe)
+        telemetry = self.telemetry
+        telemetry.sqhd = cqe.sqhd
+        telemetry.answers += 1
+        if pending is None:
+            telemetry.late += 1
+            return None
+        return pending, cqe
 
     def next_timer_ns(self) -> int | None:
         """Returns when `expire` has something to do."""

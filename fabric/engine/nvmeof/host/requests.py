@@ -188,8 +188,11 @@ def region_transfer(
         opcode, flags = _WRITE, io.FORCE_UNIT_ACCESS if force else 0
     else:
         return None
-    _check_blocks(slba, blocks, namespace)
-    _check_transfer(region.length, blocks, namespace, limits)
+    length, most = region.length, limits.max_transfer_bytes or KEYED_MAX_BYTES
+    fits = length == blocks << namespace.block_shift and length <= most and length <= KEYED_MAX_BYTES
+    if not fits or slba < 0 or blocks < 1 or slba + blocks > namespace.blocks:
+        _check_blocks(slba, blocks, namespace)
+        _check_transfer(length, blocks, namespace, limits)
     return (opcode, nsid, slba, blocks - 1 | flags), region
 
 

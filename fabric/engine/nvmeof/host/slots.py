@@ -60,7 +60,8 @@ def _compile() -> tuple[tuple[SlotState | None, ...], ...]:
 
 _NEXT: Final = _compile()  # the table by index: two look-ups a step instead of hashing two enums
 _FREE, _ANSWERED, _QUARANTINED = SlotState.FREE, SlotState.ANSWERED, SlotState.QUARANTINED
-_SUBMIT, _SEND_DONE, _ANSWER = SlotInput.SUBMIT, SlotInput.SEND_DONE, SlotInput.ANSWER
+_POSTED: Final = SLOT[_FREE, SlotInput.SUBMIT]
+_SEND_DONE, _ANSWER = SlotInput.SEND_DONE, SlotInput.ANSWER
 
 
 class SlotTable:
@@ -105,7 +106,7 @@ class SlotTable:
                 "no slot is free", where=f"queue {self._qid}", expected=f"at most {self.count} commands"
             )
         slot = self._free.popleft()
-        self._move(slot, _SUBMIT)
+        self._states[slot] = _POSTED
         generation = self._generations[slot] = self._generations[slot] + 1 & self._last_generation
         self._pending[slot] = pending
         self._deadlines[slot] = deadline_ns

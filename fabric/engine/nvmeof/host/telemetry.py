@@ -18,9 +18,3 @@ class Telemetry:
     sqhd: int = 0
     late: int = 0
     answers: int = 0
-
-    def note(self, sqhd: int, late: bool) -> None:
-        """Counts an answer."""
-        self.sqhd = sqhd
-        self.answers += 1
-        self.late += late
