@@ -5,10 +5,11 @@
     serial      read 8 chunks ── wait ── copy 8 chunks ── wait ── next 8
     overlapped  a chunk is copied when its read has ended, read anew when its copy has ended
 
-Both have 8 chunks of 4 MiB in flight at most, on the same arena, file and streams; only the waiting differs. The arena
-is the engine's own (`Engine.allocate`), registered with the driver: no byte is copied on the host. Device memory is
-zeroed before each pass and compared with the file behind it, outside the clock. Rounds alternate; the ratio serial /
-overlapped comes with a bootstrap interval over rounds.
+Both have 8 chunks of 4 MiB in flight at most, on the same arena, file and streams; only the waiting differs. So the
+ratio holds two gains: copies behind reads, and no wait for the slowest read of eight. The arena is the engine's own
+(`Engine.allocate`), registered with the driver: no byte is copied on the host. Device memory is zeroed before each pass
+and compared with the file behind it, outside the clock. Rounds alternate; the ratio serial / overlapped comes with a
+bootstrap interval over rounds.
 """
 
 import argparse
