@@ -1,4 +1,4 @@
-"""The engine that a caller holds: takes batches of reads and writes, steps when it is told to, ends futures.
+"""The engine that a caller holds: takes batches of work, steps when it is told to, ends futures.
 
     submit ──▶ Dealer ──Issue──▶ Link ──▶ transport            step: transport ──▶ Link ──News──▶ Dealer ──▶ futures
 
@@ -10,27 +10,32 @@
 | NvmeStatusError | by its class: the target refused |
 | EngineError of a deadline | whoever set it: the memory stays in quarantine until nothing can land |
 
-No thread is made here, and nothing happens between calls: whoever holds an engine steps it, or waits on its descriptor
-with `next_timer_ns` as the longest wait. Used from one thread. Time is the clock's.
+Nothing happens between calls: whoever holds an engine steps it, or waits on its descriptor with `next_timer_ns` as the
+longest wait. No thread is made but the one of `Settings.keep_alive_thread`. Used from one thread. Time is the clock's.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from fabric.engine.client.checking import checked_length, request_of
+from fabric.engine.client.checking import checked_length, plan_of, request_of
 from fabric.engine.client.descriptor import Descriptor
 from fabric.engine.client.link import Described, Landed, Link, LinkLost, News, QueueLost, QueueOpened, QueueReleased
+from fabric.engine.client.measuredlink import MeasuredLink
+from fabric.engine.client.orders import Ended, OrderReleased, Orders, Plan
 from fabric.engine.client.quarantine import Quarantine
 from fabric.engine.client.settings import Settings
-from fabric.engine.client.work import Buffer, Future, Work
+from fabric.engine.client.work import Buffer, Future, Read, Work, Write
+from fabric.engine.metrics import EngineMetrics
+from fabric.engine.metrics.meter import Meter
 from fabric.engine.nvmeof.errors import NotReadyError
 from fabric.engine.queues import (
     Dealer,
     DealerLoad,
     Issue,
+    Op,
     RequestDone,
     RequestFailed,
     RequestId,
@@ -44,6 +49,8 @@ from fabric.errors import EngineError
 from fabric.policy import ShardPolicy
 
 __all__ = ("Engine",)
+
+_MOVES: Final = (Read, Write)
 
 
 class Engine:
@@ -67,9 +74,11 @@ class Engine:
         self.policy = policy
         self.lost: EngineError | None = None
         self._link = link
+        self._meter = link.meter if isinstance(link, MeasuredLink) else None
         self._settings = settings
         self._clock = clock
-        self._dealer = Dealer(policy)
+        self._dealer = Dealer(policy, ranges=link.namespace().ranges)
+        self._orders = Orders(policy, link.namespace().namespace.target)
         self._timer_ns: int | None = None
         self._numbers = count(1)
         self._buffers: list[Buffer] = []
@@ -78,6 +87,7 @@ class Engine:
         self._ended: list[Future] = []
         self._quarantine = Quarantine(settings.quarantine_bytes)
         self._descriptor = Descriptor(link.fileno())
+        self._is_told = False  # the descriptor is readable because of futures that have ended
         self._is_closed = False
         self._hear(news)
 
@@ -97,7 +107,10 @@ class Engine:
     @property
     def link(self) -> Link:
         """The way to the namespace, to read its state."""
-        return self._link
+        link = self._link
+        while (inner := getattr(link, "inner", None)) is not None:  # a meter's, a keep-alive thread's
+            link = inner
+        return link
 
     @property
     def quarantined(self) -> tuple[View, ...]:
@@ -107,6 +120,16 @@ class Engine:
     def load(self) -> DealerLoad:
         """Returns what waits and what flies, per queue and window."""
         return self._dealer.load()
+
+    def metrics(self) -> EngineMetrics:
+        """Returns what was counted since the engine was opened. May be called from any thread."""
+        meter = self._meter or Meter()  # an engine that counts nothing still knows what it holds
+        return meter.metrics(
+            requests=len(self._live),
+            waiting=self._dealer.waiting,
+            quarantined_bytes=self._quarantine.bytes,
+            quarantine_releases=self._quarantine.releases,
+        )
 
     def allocate(self, length: int) -> Buffer:
         """Returns new registered memory, page-aligned and zeroed."""
@@ -125,7 +148,7 @@ class Engine:
         return buffer
 
     def submit(self, batch: Iterable[Work]) -> list[Future]:
-        """Takes reads and writes; returns a future for each. What has room is sent before this returns.
+        """Takes work; returns a future for each piece. What has room is sent before this returns, in no certain order.
 
         Raises:
             LocalProtocolError: one of them cannot be right; none of the batch was taken.
@@ -134,24 +157,47 @@ class Engine:
         self._need_open()
         wanted = tuple(batch)
         described = self._link.namespace()
-        lengths = [checked_length(work, described, self._buffers) for work in wanted]
-        for work in wanted:
-            self._quarantine.check(work.views)
-        now_ns = self._clock()
         futures: list[Future] = []
-        for work, length in zip(wanted, lengths, strict=True):
-            request = request_of(next(self._numbers), work, length, described, now_ns)
+        moves: list[tuple[Read | Write, Future]] = []
+        orders: list[tuple[Plan, Future, int | None]] = []
+        for work in wanted:
+            number = RequestId(next(self._numbers))
+            if isinstance(work, _MOVES):
+                future = Future(number, checked_length(work, described, self._buffers))
+                self._quarantine.check(work.views)
+                moves.append((work, future))
+            else:
+                plan, length = plan_of(work, described)
+                future = Future(number, length)
+                orders.append((plan, future, work.deadline_ns))
+            futures.append(future)
+        now_ns = self._clock()
+        live, meter = self._live, self._meter
+        for move, future in moves:
+            request = request_of(future.request, move, future.length, described, now_ns)
             self._dealer.submit(request, now_ns)  # refuses a transfer size below one block: the first, so all of them
-            self._live[request.id] = Future(request.id, length)
-            futures.append(self._live[request.id])
+            live[request.id] = future
+            if meter is not None:
+                meter.submitted[request.id] = now_ns
+            if request.op is Op.WRITE and described.has_cache:
+                self._orders.is_dirty = True
+        for plan, future, within_ns in orders:
+            live[future.request] = future
+            if meter is not None:
+                meter.submitted[future.request] = now_ns
+            deadline_ns = now_ns + (self.policy.deadline_ns if within_ns is None else within_ns)
+            self._orders.take(future.request, plan, deadline_ns, has_cache=described.has_cache)
         self._deal(now_ns)
+        self._tell()
         return futures
 
     def cancel(self, future: Future) -> None:
-        """Fails a read or write at once; its memory is held until nothing can land. One that has ended is let be."""
+        """Fails work at once; its memory is held until nothing can land. What has ended is let be."""
         if future.request in self._live:
             self._dealer.cancel(future.request)
+            self._orders.cancel(future.request, EngineError("the caller gave up", where=f"request {future.request}"))
             self._deal(self._clock())
+            self._tell()
 
     def step(self) -> list[Future]:
         """Does what there is to do, without waiting; returns the futures that have ended since the last step."""
@@ -161,7 +207,9 @@ class Engine:
                 self._hear(news)
                 self._deal(now_ns)
             self._deal(now_ns)
-            self._descriptor.clear()
+            if self._is_told:
+                self._is_told = False
+                self._descriptor.clear()
         ended, self._ended = self._ended, []
         return ended
 
@@ -178,6 +226,8 @@ class Engine:
     def next_timer_ns(self) -> int | None:
         """Returns when to step although the descriptor is not readable, on the engine's clock; None: no need."""
         due = [at for at in (self._timer_ns, self._link.next_timer_ns()) if at is not None]
+        if self._orders.is_busy and (at_ns := self._orders.next_timer_ns()) is not None:
+            due.append(at_ns)
         return min(due) if due else None
 
     def fileno(self) -> int:
@@ -223,17 +273,26 @@ class Engine:
     def _hear(self, news: Iterable[News]) -> None:
         dealer = self._dealer
         for one in news:
+            if type(one) is Landed:
+                landed_on, transfer, failure, again = one
+                if failure is None:
+                    dealer.completed(landed_on, transfer)
+                else:
+                    dealer.failed(landed_on, transfer, failure, again=again)
+                continue
             match one:
-                case Landed(queue, transfer, None):
-                    dealer.completed(queue, transfer)
-                case Landed(queue, transfer, EngineError() as error, again):
-                    dealer.failed(queue, transfer, error, again=again)
                 case QueueOpened(queue):
                     dealer.add_queue(queue)
+                    self._orders.add_queue(queue.id)
                 case QueueLost(queue):
                     dealer.lose_queue(queue)
+                    self._orders.lose_queue(queue)
                 case QueueReleased(queue):
                     dealer.release_queue(queue)
+                case Ended():
+                    self._orders.ended(one)
+                case OrderReleased(order):
+                    self._orders.released(order)
                 case LinkLost(error):
                     self._give_up(error)
                 case _:
@@ -244,18 +303,37 @@ class Engine:
         while True:
             issues = self._obey(now_ns)
             news = self._link.issue(issues, now_ns, self._live.__contains__)
+            if self._orders.is_busy:
+                news += self._order(now_ns)
             if not news:
                 return
             self._hear(news)
+
+    def _order(self, now_ns: int) -> list[News]:
+        """Sends what moves no data, and ends what has ended of it."""
+        batch = self._orders.send(now_ns)
+        self._end_orders()
+        return self._link.order(batch, now_ns, self._live.__contains__) if batch else []
+
+    def _end_orders(self) -> None:
+        for request, error, is_settled, is_late in self._orders.outcomes():
+            if is_late:
+                self._abandoned.pop(request).settled = True
+                continue
+            self._end(request, error)
+            if not is_settled:
+                self._abandoned[request] = future = self._ended[-1]
+                future.settled = False
 
     def _obey(self, now_ns: int) -> list[Issue]:
         issues: list[Issue] = []
         if self._timer_ns is not None and self._timer_ns <= now_ns:
             self._timer_ns = None  # it has rung; the dealer sets the next one, if there is one
         for command in self._dealer.commands(now_ns):
+            if type(command) is Issue:
+                issues.append(command)
+                continue
             match command:
-                case Issue():
-                    issues.append(command)
                 case RequestDone(request):
                     self._end(request, None)
                 case RequestFailed(request, _reason, error, abandoned):
@@ -271,19 +349,28 @@ class Engine:
 
     def _end(self, request: RequestId, error: EngineError | None, abandoned: Sequence[Issue] = ()) -> None:
         future = self._live.pop(request)
+        if self._meter is not None:
+            self._meter.ended(request, error)
         future.done, future.settled = True, not abandoned
         future.error = self.lost if error is not None and self.lost is not None else error
         if abandoned:
             self._abandoned[request] = future
             self._quarantine.hold(request, abandoned)
         self._ended.append(future)
-        self._descriptor.set()
+
+    def _tell(self) -> None:
+        """Has whoever waits on the descriptor step, for futures that have ended outside of a step."""
+        if self._ended and not self._is_told:
+            self._is_told = True
+            self._descriptor.set()
 
     def _give_up(self, error: EngineError) -> None:
         self.lost = self.lost or error
         for request in tuple(self._live):
             self._dealer.cancel(request)
+            self._orders.cancel(request, self.lost)
         self._obey(self._clock())
+        self._end_orders()
 
     def _need_open(self) -> None:
         if self.lost is not None:

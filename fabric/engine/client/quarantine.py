@@ -16,12 +16,17 @@ class Quarantine:
 
     Args:
         limit: bytes from which on nothing new is taken.
+
+    Attributes:
+        bytes: that are held.
+        releases: requests whose memory was given back.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held: dict[RequestId, tuple[View, ...]] = {}
         self.bytes = 0
+        self.releases = 0
 
     def hold(self, request: RequestId, abandoned: Iterable[Issue]) -> None:
         """Holds the memory of the transfers."""
@@ -31,6 +36,7 @@ class Quarantine:
 
     def release(self, request: RequestId) -> None:
         """Gives back what a request held."""
+        self.releases += request in self._held
         self.bytes -= sum(view.length for view in self._held.pop(request, ()))
 
     def views(self) -> tuple[View, ...]:
