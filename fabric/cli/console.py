@@ -1,7 +1,10 @@
 """What people see: text for a terminal, or one JSON document with --json. The only place that prints."""
 
 import json
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from fabric.observe import Event
@@ -10,7 +13,7 @@ from fabric.serial import to_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ("Printer", "clean")
+__all__ = ("Printer", "clean", "warnings_shown")
 
 _ACTION = "fabricctl_host"  # of playbooks/action_plugins
 _LOUD = frozenset({"started", "done", "failed"})
@@ -61,6 +64,20 @@ def _is_chatter(event: Event) -> bool:
         return False
     is_done = event.name == "ansible.task.done" and not event.data.get("skipped")
     return not (is_done and event.data.get("action") == _ACTION)
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Shows on stderr what the library warns of meanwhile."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("warning: %(message)s"))
+    logger = logging.getLogger("fabric")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def clean(text: str) -> str:

@@ -10,8 +10,9 @@ import typer
 
 from fabric.cli import options as o
 from fabric.cli.amounts import byte_count
-from fabric.cli.console import Printer
+from fabric.cli.console import Printer, warnings_shown
 from fabric.cli.failures import reported
+from fabric.cli.nvmebench import bench
 from fabric.errors import EnvironmentMissingError
 
 if TYPE_CHECKING:
@@ -143,7 +144,9 @@ def write(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="Whole blocks.", show_default=False)],
     *,
     lba: Lba = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="What stands in these blocks may go.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", "--force", help="What stands in these blocks may go.")
+    ] = False,
     queues: Queues = 4,
     timeout: Timeout = 10,
     as_json: o.Json = False,
@@ -165,12 +168,16 @@ def write(
     printer.line(f"wrote {length} bytes to block {lba} and on")
 
 
+nvme_app.command()(bench)
+
+
 def _opened(url: str, queues: int, timeout_s: float) -> "Engine":
     from fabric.engine.client import open_engine
     from fabric.policy import ShardPolicy
 
     policy = ShardPolicy(queues=queues, deadline_ns=round(timeout_s * _SECOND))
-    return open_engine(url, policy=policy, settings=_settings(timeout_s))
+    with warnings_shown():
+        return open_engine(url, policy=policy, settings=_settings(timeout_s))
 
 
 def _settings(timeout_s: float) -> "Settings":

@@ -10,12 +10,14 @@
 | quarantine, descriptor | memory that may still be written to; what to wait on |
 | opening, discovery | from a URL to an engine, to what a target offers |
 | copying, serving | runs of blocks in and out; a soft target to try things on |
+| bench, latencies | how fast it is, for a person |
 
 Makes no thread that was not asked for (`keptlink` makes one; `block` has the transport's). Reads the time from one
 clock, which a caller may replace.
 """
 
 from fabric.engine.client.address import AddressError
+from fabric.engine.client.bench import BenchRow, BenchSpec, QueueRow, bench
 from fabric.engine.client.copying import Description, describe, pull, push
 from fabric.engine.client.discovery import discover
 from fabric.engine.client.engine import Engine
@@ -37,6 +39,8 @@ from fabric.engine.client.work import (
 
 __all__ = (
     "AddressError",
+    "BenchRow",
+    "BenchSpec",
     "BlockRange",
     "Buffer",
     "Deallocate",
@@ -46,12 +50,14 @@ __all__ = (
     "Future",
     "QuarantineFullError",
     "QuarantinedError",
+    "QueueRow",
     "Read",
     "Settings",
     "SoftTarget",
     "TargetSpec",
     "Write",
     "WriteZeroes",
+    "bench",
     "describe",
     "discover",
     "open_engine",

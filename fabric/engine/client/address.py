@@ -3,6 +3,8 @@
 | URL | reaches |
 |---|---|
 | `nvme+tcp://HOST:PORT/NQN?nsid=1` | a namespace over NVMe/TCP; without the NQN: the target's discovery service |
+| …`&digest=header,data` | with CRC-32C over headers, over data, or over both |
+| `nvme+rdma://HOST:PORT/NQN?nsid=1` | the same over RDMA |
 | `file:///PATH`, `block:///dev/NAME` | a file or block device |
 | `memory://?bytes=N` | a target in this process, zeroed |
 """
@@ -16,12 +18,24 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from fabric.errors import LocalProtocolError
 
-__all__ = ("DEFAULT_PORT", "Address", "AddressError", "BlockAddress", "MemoryAddress", "TcpAddress", "parse_address")
+__all__ = (
+    "DEFAULT_PORT",
+    "Address",
+    "AddressError",
+    "BlockAddress",
+    "FabricsAddress",
+    "MemoryAddress",
+    "RdmaAddress",
+    "TcpAddress",
+    "parse_address",
+)
 
 DEFAULT_PORT: Final = 4420  # IANA nvme; discovery listens on 8009, or on this one too, as nvmet does
 _MEMORY_BYTES: Final = 64 << 20
 _MEMORY_NQN: Final = "nqn.2026-11.io.fabricctl:memory"
-_FORMS: Final = "nvme+tcp://HOST:PORT/NQN?nsid=1, file:///PATH, block:///dev/NAME or memory://?bytes=N"
+_FORMS: Final = "nvme+tcp://HOST:PORT/NQN?nsid=1, nvme+rdma://…, file:///PATH, block:///dev/NAME or memory://?bytes=N"
+
+_DIGESTS: Final = frozenset({"header", "data"})
 
 T = TypeVar("T")
 
@@ -33,6 +47,27 @@ class AddressError(LocalProtocolError):
 @dataclass(frozen=True, slots=True)
 class TcpAddress:
     """A namespace behind NVMe/TCP.
+
+    Attributes:
+        host, port: name or IP address of the target.
+        nqn: the subsystem; "" stands for the discovery service.
+        nsid: the namespace.
+        hostnqn: who connects, for targets that allow some hosts only; "" is the engine's choice.
+        header_digest, data_digest: CRC-32C over PDU headers, over data; the target has to offer it.
+    """
+
+    host: str
+    port: int = DEFAULT_PORT
+    nqn: str = ""
+    nsid: int = 1
+    hostnqn: str = ""
+    header_digest: bool = False
+    data_digest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RdmaAddress:
+    """A namespace behind NVMe/RDMA.
 
     Attributes:
         host, port: name or IP address of the target.
@@ -64,7 +99,8 @@ class MemoryAddress:
     nsid: int = 1
 
 
-Address: TypeAlias = TcpAddress | BlockAddress | MemoryAddress
+FabricsAddress: TypeAlias = TcpAddress | RdmaAddress
+Address: TypeAlias = FabricsAddress | BlockAddress | MemoryAddress
 
 
 def parse_address(url: str) -> Address:
@@ -91,6 +127,23 @@ def _arguments(parts: SplitResult) -> dict[str, str]:
 
 
 def _tcp(parts: SplitResult, arguments: dict[str, str]) -> TcpAddress:
+    header, data = _digests(arguments)
+    return TcpAddress(*_fabrics(parts, arguments), header, data)
+
+
+def _digests(arguments: dict[str, str]) -> tuple[bool, bool]:
+    named = arguments.pop("digest", None)
+    digests = [] if named is None else named.split(",")
+    if not set(digests) <= _DIGESTS or len(set(digests)) < len(digests):
+        raise ValueError("digest is header, data, or both with a comma between")
+    return "header" in digests, "data" in digests
+
+
+def _rdma(parts: SplitResult, arguments: dict[str, str]) -> RdmaAddress:
+    return RdmaAddress(*_fabrics(parts, arguments))
+
+
+def _fabrics(parts: SplitResult, arguments: dict[str, str]) -> tuple[str, int, str, int, str]:
     if not parts.hostname or parts.fragment or parts.username:
         raise ValueError("HOST:PORT is missing, or more than that stands there")
     nsid = _take(arguments, "nsid", int, 1)
@@ -99,7 +152,7 @@ def _tcp(parts: SplitResult, arguments: dict[str, str]) -> TcpAddress:
     if nsid < 1:
         raise ValueError("nsid is 1 or more")
     port = DEFAULT_PORT if parts.port is None else parts.port
-    return TcpAddress(parts.hostname, port, unquote(parts.path.removeprefix("/")), nsid, hostnqn)
+    return parts.hostname, port, unquote(parts.path.removeprefix("/")), nsid, hostnqn
 
 
 def _block(parts: SplitResult, arguments: dict[str, str]) -> BlockAddress:
@@ -129,5 +182,5 @@ def _nothing_left(arguments: dict[str, str]) -> None:
 
 
 _PARSERS: Mapping[str, Callable[[SplitResult, dict[str, str]], Address]] = MappingProxyType(
-    {"nvme+tcp": _tcp, "file": _block, "block": _block, "memory": _memory}
+    {"nvme+tcp": _tcp, "nvme+rdma": _rdma, "file": _block, "block": _block, "memory": _memory}
 )

@@ -4,14 +4,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fabric.engine.client.address import AddressError, TcpAddress, parse_address
-from fabric.engine.client.opening import SETTINGS, host_config, look_up
+from fabric.engine.client.address import AddressError, RdmaAddress, TcpAddress, parse_address
+from fabric.engine.client.opening import SETTINGS, fabrics_transport, host_config
 from fabric.engine.client.settings import Settings
 from fabric.engine.nvmeof.host import Controller, DiscoveryLog, Failed, Lost, Output, Ready, Reconnecting
 from fabric.engine.nvmeof.wire.fabrics import DISCOVERY_NQN
 from fabric.engine.nvmeof.wire.logs import DiscoveryEntry
 from fabric.engine.transport.driver import HostDriver, wait
-from fabric.engine.transport.tcp import TcpConfig, TcpTransport
 from fabric.errors import TransportError
 from fabric.policy import ShardPolicy
 
@@ -24,19 +23,21 @@ def discover(
     """Returns what a target offers to this host; waits for the answer up to `settings.open_ns`. One try.
 
     Args:
-        url: `nvme+tcp://HOST:PORT`, with `?hostnqn=` for targets that show some hosts more.
+        url: `nvme+tcp://HOST:PORT` or `nvme+rdma://HOST:PORT`, with `?hostnqn=` for targets that show some hosts more.
         settings: patience.
         clock: monotonic nanoseconds.
 
     Raises:
-        AddressError: the URL is none of NVMe/TCP.
+        AddressError: the URL is none of NVMe over fabrics.
+        EnvironmentMissingError: there is no RDMA here.
         EngineError: there is no connection, or the target refused.
     """
     address = parse_address(url)
-    if not isinstance(address, TcpAddress):
-        raise AddressError("there is a discovery service over TCP only", found=url, expected="nvme+tcp://HOST:PORT")
+    if not isinstance(address, TcpAddress | RdmaAddress):
+        expected = "nvme+tcp://HOST:PORT or nvme+rdma://HOST:PORT"
+        raise AddressError("there is a discovery service on a network only", found=url, expected=expected)
     config = host_config(replace(address, nqn=DISCOVERY_NQN), ShardPolicy(), settings)
-    transport = TcpTransport(TcpConfig(look_up(address.host, address.port), address.port, tos=settings.tos))
+    transport = fabrics_transport(address, settings)
     driver = HostDriver(Controller(replace(config, io_queues=0)), transport)
     try:
         return _read(driver, settings.open_ns, clock)

@@ -3,7 +3,7 @@
 A caller may stall for longer than the keep-alive timeout: a long call into a GPU library, a debugger, a garbage
 collection elsewhere. If it has released the interpreter's lock, the thread here runs: four times in a timeout it looks
 whether the link was stepped since it looked last, and steps it if not. What it hears waits for the caller's next step.
-So the thread sends keep-alives and connects again; it deals nothing and ends no future.
+So the thread keeps alive and connects again; it deals nothing and ends no future.
 
 All that the caller and the thread share is behind the link, and one lock is around it. An engine without the thread has
 neither. This is the one module of the client that makes a thread.

@@ -2,6 +2,7 @@
 
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 __all__ = ("Identity", "Settings", "host_identity")
@@ -21,11 +22,15 @@ class Settings:
             A request's own deadline is apart: it fails the request and leaves the queue alone.
         loss_ns: a controller that stays away for so long is given up, and with it every request.
         keep_alive_ms: a target that hears nothing for so long drops the host; 0: never. None is sent while nobody
-            steps the engine.
+            steps the engine, but by the thread.
+        keep_alive_thread: a thread sends it while nobody steps the engine, and connects again; see `keptlink`.
         quarantine_bytes: of abandoned transfers that may still land; while there are so many, nothing new is taken.
         direct: O_DIRECT for files and devices.
         threads: that work on a file or device, as its depth.
-        tos: type of service of what this side sends, DSCP x 4.
+        tos: type of service of what this side sends, DSCP x 4; over RDMA the target answers in it. None: the
+            system's default.
+        metrics: `Engine.metrics` counts; off, it has nothing of the queues.
+        trace: the file that all inputs are written to, for `fabric.engine.trace.replay`; it is replaced.
     """
 
     open_ns: int = 30 * _SECOND
@@ -33,10 +38,13 @@ class Settings:
     command_ns: int | None = None
     loss_ns: int = 600 * _SECOND
     keep_alive_ms: int = 15_000
+    keep_alive_thread: bool = False
     quarantine_bytes: int = 64 << 20
     direct: bool = True
     threads: int = 4
-    tos: int = 0
+    tos: int | None = None
+    metrics: bool = True
+    trace: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

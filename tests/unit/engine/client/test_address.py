@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fabric.engine.client.address import AddressError, BlockAddress, MemoryAddress, TcpAddress, parse_address
+from fabric.engine.client.address import (
+    AddressError,
+    BlockAddress,
+    MemoryAddress,
+    RdmaAddress,
+    TcpAddress,
+    parse_address,
+)
 from fabric.engine.client.opening import look_up
 from fabric.engine.client.settings import host_identity
 
@@ -19,6 +26,13 @@ from fabric.engine.client.settings import host_identity
         ),
         ("nvme+tcp://[::1]/nqn.x?hostnqn=nqn.h", TcpAddress("::1", 4420, "nqn.x", 1, "nqn.h")),
         ("nvme+tcp://target1:8009", TcpAddress("target1", 8009)),
+        ("nvme+tcp://t/nqn.x?digest=data", TcpAddress("t", nqn="nqn.x", data_digest=True)),
+        (
+            "nvme+tcp://t/nqn.x?nsid=2&digest=header,data",
+            TcpAddress("t", nqn="nqn.x", nsid=2, header_digest=True, data_digest=True),
+        ),
+        ("nvme+rdma://10.0.0.1/nqn.x?nsid=2", RdmaAddress("10.0.0.1", 4420, "nqn.x", 2)),
+        ("nvme+rdma://[fd00::1]:4421", RdmaAddress("fd00::1", 4421)),
         ("file:///var/kv%20store", BlockAddress(Path("/var/kv store"))),
         ("block:///dev/nvme0n1", BlockAddress(Path("/dev/nvme0n1"))),
         ("memory://", MemoryAddress()),
@@ -34,7 +48,7 @@ def test_a_url_names_one_place(url: str, address: object) -> None:
     [
         "",
         "http://10.0.0.1/",
-        "nvme+rdma://10.0.0.1/nqn.x",
+        "nvme+fc://10.0.0.1/nqn.x",
         "nvme+tcp:///nqn.x",
         "nvme+tcp://10.0.0.1:port/nqn.x",
         "nvme+tcp://10.0.0.1:99999/nqn.x",
@@ -43,6 +57,9 @@ def test_a_url_names_one_place(url: str, address: object) -> None:
         "nvme+tcp://10.0.0.1/nqn.x?nsid=1&nsid=2",
         "nvme+tcp://10.0.0.1/nqn.x?queues=4",
         "nvme+tcp://me@10.0.0.1/nqn.x",
+        "nvme+tcp://10.0.0.1/nqn.x?digest=",
+        "nvme+tcp://10.0.0.1/nqn.x?digest=all",
+        "nvme+tcp://10.0.0.1/nqn.x?digest=data,data",
         "file://relative/path",
         "file:relative",
         "memory://host",

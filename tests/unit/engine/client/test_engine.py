@@ -330,3 +330,17 @@ def test_what_cannot_be_opened_says_who_must_act(tmp_path: Path) -> None:
         fabric.engine.open((tmp_path / "absent").as_uri())
     with pytest.raises(IntentError):
         fabric.engine.open("memory://", policy=ShardPolicy(queues=0))
+
+
+@pytest.mark.parametrize("digest", ["header", "data", "header,data"])
+def test_digests_are_asked_for_in_the_url(digest: str) -> None:
+    settings = Settings(tos=104)
+    with served() as target, open_engine(f"{target.url}&digest={digest}", policy=POLICY, settings=settings) as engine:
+        source, sink = engine.allocate(MIB), engine.allocate(MIB)
+        source.memory[:] = pattern(MIB, MIB)
+        assert engine.wait(engine.submit(writes(engine, source)), PATIENCE_NS)
+        assert engine.wait(engine.submit(reads(engine, sink)), PATIENCE_NS)
+        assert sink.memory == source.memory
+        wanted = engine.link._driver.transport.config  # type: ignore[attr-defined]
+        assert (wanted.digests.header, wanted.digests.data) == ("header" in digest, "data" in digest)
+        assert wanted.tos == 104
