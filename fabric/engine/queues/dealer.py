@@ -192,6 +192,7 @@ class Dealer:
 
     def commands(self, now_ns: int) -> list[Command]:
         """Returns what to do now: call it after events, once for a batch of them, and when the timer rings."""
+        self._fleet.settle()
         self._out += map(QueueIdle, self._fleet.idle())
         self._expire(now_ns)
         self._deal(now_ns)

@@ -79,6 +79,7 @@ class Fleet:
         self._receivers: dict[tuple[Op, str], Window] = {}
         self._queues: dict[QueueId, LiveQueue] = {}
         self._idle: list[LiveQueue] = []  # closed, and nothing flies
+        self._landed: dict[LiveQueue, None] = {}  # queues on which something has landed since `settle`
 
     def target(self, name: str) -> LiveTarget:
         """Returns the target, made when it is new."""
@@ -195,8 +196,14 @@ class Fleet:
         else:
             self._targets[queue.queue.target].dealing.changed(queue)
 
+    def settle(self) -> None:
+        """Wakes who waits for the room of what has landed, and tells the dealing policies: once for a batch."""
+        for queue in self._landed:
+            self._changed(queue, self._targets[queue.queue.target])
+        self._landed.clear()
+
     def land(self, qid: QueueId, transfer: Transfer) -> None:
-        """Takes note that the transfer flies no more, and wakes who waits for the room.
+        """Takes note that the transfer flies no more; `settle` is due before the next dealing.
 
         Raises:
             LocalProtocolError: there is no such queue, or the transfer does not fly on it.
@@ -216,16 +223,16 @@ class Fleet:
         window.used -= length
         if window.waiters:
             window.wake_first()
-        self._changed(queue, target)
+        self._landed[queue] = None
 
     def _changed(self, queue: LiveQueue, target: LiveTarget) -> None:
         if not queue.room:
             queue.recount()
-        if not queue.is_open and not queue.flying:
-            self._idle.append(queue)
         if queue.room:
             target.dealing.changed(queue)
             target.wake()
+        elif not queue.is_open and not queue.flying and queue not in self._idle:
+            self._idle.append(queue)
 
     def _make_path(self, path: Path) -> LivePath:
         return LivePath(path, self._receiver(Op.READ, path.host_port), self._receiver(Op.WRITE, path.target_port))
