@@ -173,7 +173,7 @@ class ControllerLink:
     def stop(self, now_ns: int) -> bool:
         """See `Link`."""
         state = self.controller.state
-        if state not in (*_OVER, ControllerState.STOPPING):
+        if state not in _OVER and state is not ControllerState.STOPPING:
             self.controller.stop(now_ns)
             self._driver.flush(now_ns)
         return self.controller.state in _OVER
