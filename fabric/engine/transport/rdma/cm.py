@@ -10,10 +10,11 @@ import contextlib
 import ctypes
 import errno
 import os
+from pathlib import Path
 from typing import Final
 
 from fabric.engine.transport.rdma import layouts
-from fabric.engine.transport.rdma.layouts import ConnParam, QpAttr, QpState, RawCmEvent, RawCmId
+from fabric.engine.transport.rdma.layouts import EVENT_FILE, ConnParam, QpAttr, QpState, RawCmEvent, RawCmId
 from fabric.engine.transport.rdma.ports import CmEvent, CmId, Dial
 from fabric.errors import EnvironmentMissingError
 
@@ -35,6 +36,8 @@ _SIGNATURES: Final = {
     "rdma_get_cm_event": (_VOID, ctypes.POINTER(ctypes.POINTER(RawCmEvent))),
     "rdma_ack_cm_event": (ctypes.POINTER(RawCmEvent),),
 }
+_UVERBS: Final = "/dev/infiniband/uverbs"
+_DELETED: Final = " (deleted)"
 _OPTION_LEVEL_ID: Final = 0  # RDMA_OPTION_ID
 _REMEDY_LIBRARY: Final = "apt-get install -y librdmacm1 libibverbs1 ibverbs-providers, or your distribution's names"
 _REMEDY_DEVICE: Final = (
@@ -76,6 +79,7 @@ class LibCm:
         verbs.ibv_get_device_name.restype = ctypes.c_char_p
         verbs.ibv_get_device_name.argtypes = (_VOID,)
         self.library = library
+        self._opened: set[tuple[int, int]] = set()  # descriptors of adapters that librdmacm opened
         self._name_of = verbs.ibv_get_device_name
         channel = library.rdma_create_event_channel()
         if not channel:
@@ -102,6 +106,8 @@ class LibCm:
         if not verbs:
             return ""
         device = _VOID.from_address(verbs).value  # its first field
+        commands, events = (_INT * 2).from_address(verbs + layouts.CMD_FD_OFFSET)
+        self._opened.add((commands, events))
         return str(self._name_of(device).decode())
 
     def device_of(self, source: bytes) -> str:
@@ -132,6 +138,25 @@ class LibCm:
         told = CmEvent(event.id or 0, event.event, event.status, data)
         self.check(self.library.rdma_ack_cm_event(raw))
         return told
+
+    def forget_removed(self) -> bool:
+        """See `ConnectionManager`.
+
+        librdmacm keeps each adapter open for itself until it lists all of them again, and never lets go of the last
+        one. The kernel waits for that where a driver cannot take a device from under a process, as Soft-RoCE's cannot.
+        So its descriptors are put out of use; librdmacm closes what stands in their place.
+        """
+        left = False
+        for commands, events in list(self._opened):
+            name = _file_of(commands)
+            if name.startswith(_UVERBS) and not name.endswith(_DELETED):
+                left = True
+                continue
+            self._opened.discard((commands, events))
+            if name.startswith(_UVERBS) and _file_of(events) == EVENT_FILE:
+                _blank(commands)
+                _blank(events)
+        return left
 
     def close(self) -> None:
         """See `ConnectionManager`."""
@@ -208,6 +233,19 @@ class LibCmId:
 
     def _check(self, result: int) -> None:
         self._manager.check(result)
+
+
+def _file_of(descriptor: int) -> str:
+    try:
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    except OSError:  # closed by now
+        return ""
+
+
+def _blank(descriptor: int) -> None:
+    empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(empty, descriptor, inheritable=False)
+    os.close(empty)
 
 
 _IS_CM_ID: type[CmId] = LibCmId

@@ -10,6 +10,8 @@ from typing import Final
 
 __all__ = (
     "ACCESS",
+    "CMD_FD_OFFSET",
+    "EVENT_FILE",
     "OPTION_ACK_TIMEOUT",
     "OPTION_TOS",
     "PORT_SPACE_TCP",
@@ -29,6 +31,9 @@ PORT_SPACE_TCP: Final = 0x0106  # RDMA_PS_TCP
 OPTION_TOS: Final = 0  # RDMA_OPTION_ID_TOS
 OPTION_ACK_TIMEOUT: Final = 3  # RDMA_OPTION_ID_ACK_TIMEOUT
 ACCESS: Final = 0b111  # IBV_ACCESS_LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ: the target reads what we write, and writes
+
+CMD_FD_OFFSET: Final = 264  # of struct ibv_context: device, 32 function pointers, cmd_fd, async_fd
+EVENT_FILE: Final = "anon_inode:[infinibandevent]"  # what /proc/self/fd says of a channel of events
 
 
 class CmEventKind(enum.IntEnum):

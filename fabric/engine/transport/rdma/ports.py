@@ -115,6 +115,10 @@ class ConnectionManager(Protocol):
         """Returns the next event, None when there is none."""
         ...
 
+    def forget_removed(self) -> bool:
+        """Lets go of adapters that are gone from this machine; returns whether some that it holds are still there."""
+        ...
+
     def close(self) -> None:
         """Gives the channel back; every connection is destroyed before."""
         ...

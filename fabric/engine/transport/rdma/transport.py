@@ -34,6 +34,8 @@ __all__ = ("RdmaTransport",)
 _TURN: Final = 64  # completions a look
 _BUSY_POLLS: Final = 16  # polls with completions in a row before the descriptors are looked at all the same
 _QP_ASYNC: Final = frozenset({AsyncKind.QP_FATAL, AsyncKind.QP_REQ_ERR, AsyncKind.QP_ACCESS_ERR})
+_LET_GO_NS: Final = 50_000_000
+_LET_GO_TRIES: Final = 100
 _REMOVED: Final = "the RDMA device was removed"
 
 
@@ -73,6 +75,8 @@ class RdmaTransport:
         self._spare: dict[int, list[Ring]] = {}
         self._room = self.adapter.capacity
         self._events: list[Event] = []
+        self._let_go_tries = 0
+        self._let_go_ns: int | None = None
         self._is_armed = False
         self._busy = 0
         self._last_id = -1
@@ -219,6 +223,8 @@ class RdmaTransport:
                 self._busy += 1
                 break
             self._busy = 0
+            if self._is_removed:
+                self._let_go(now_ns)
             for descriptor, _mask in self._epoll.poll(0):
                 self._actions.get(descriptor, _nothing)()
             if self._closing:
@@ -232,7 +238,10 @@ class RdmaTransport:
 
     def next_timer_ns(self) -> int | None:
         """See `Transport`."""
-        return min((one.flush_by_ns for one in self._closing), default=None)
+        due = [one.flush_by_ns for one in self._closing]
+        if self._let_go_ns is not None:
+            due.append(self._let_go_ns)
+        return min(due, default=None)
 
     def fileno(self) -> int:
         """See `Transport`: that of an epoll set."""
@@ -248,6 +257,7 @@ class RdmaTransport:
         self._by_cm.clear()
         self._closing.clear()
         self._release_device()
+        self._manager.forget_removed()
         self._manager.close()
         self._epoll.close()
         self._signal.close()
@@ -364,6 +374,15 @@ class RdmaTransport:
                 self._end(one)
         self._closing.clear()
         self._release_device()
+        self._let_go_tries = _LET_GO_TRIES
+
+    def _let_go(self, now_ns: int) -> None:
+        """Takes the last hold off a removed device, once it is gone from the machine: soon after its removal began."""
+        if self._let_go_tries and (self._let_go_ns is None or self._let_go_ns <= now_ns):
+            self._let_go_tries -= 1
+            self._let_go_ns = None
+            if self._manager.forget_removed() and self._let_go_tries:
+                self._let_go_ns = now_ns + _LET_GO_NS
 
     def _flush(self, now_ns: int) -> None:
         for one in list(self._closing):

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from fabric.engine.transport.rdma.layouts import (
     ACCESS,
+    EVENT_FILE,
     QpAttr,
     QpBit,
     QpState,
@@ -28,7 +29,6 @@ __all__ = ("PyverbsAdapter", "explain_import", "open_adapter")
 _RXE_VENDOR: Final = 0xFFFFFF  # Linux drivers/infiniband/sw/rxe/rxe_param.h, RXE_VENDOR_ID
 _RC: Final = 2  # IBV_QPT_RC
 _ASYNC_BYTES: Final = 16  # struct ib_uverbs_async_event_desc: element u64, event_type u32, reserved u32
-_EVENT_FILE: Final = "anon_inode:[infinibandevent]"
 _LENGTH_OFFSET: Final = 8  # of struct ibv_sge: address u64, length u32, key u32
 _OPENING: Final = threading.Lock()  # a descriptor is found as the new one of the process
 _DISTRIBUTION: Final = "apt-get install -y python3-pyverbs, and make the environment with --system-site-packages"
@@ -268,7 +268,7 @@ def _event_files() -> set[int]:
     found = set()
     for one in Path("/proc/self/fd").iterdir():
         try:
-            if str(one.readlink()) == _EVENT_FILE:
+            if str(one.readlink()) == EVENT_FILE:
                 found.add(int(one.name))
         except OSError:  # the one that listed the folder, or another thread's that is closed by now
             continue
