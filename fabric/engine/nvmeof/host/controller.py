@@ -30,7 +30,7 @@ from fabric.engine.nvmeof.host.slots import Pending
 from fabric.engine.nvmeof.host.states import ControllerState, QueueState
 from fabric.engine.nvmeof.wire.completion import Cqe
 from fabric.engine.nvmeof.wire.identify import IdentifyController, IdentifyNamespace
-from fabric.engine.nvmeof.wire.status import Disposition, retry_delay_index
+from fabric.engine.nvmeof.wire.status import CODE_MASK, Disposition, Status, retry_delay_index
 from fabric.errors import EngineError, LocalProtocolError
 
 __all__ = ("Controller",)
@@ -252,7 +252,6 @@ class Controller:
 
     def answered(self, pending: Pending, cqe: Cqe, payload: bytes, now_ns: int) -> None:
         """Takes the answer to a request."""
-        del now_ns
         self._life.keep_alive.note(pending.submitted_ns)
         if not cqe.status:
             self._emit(_new(out.Completed, (pending.request, pending.qid, cqe.result, payload)))
@@ -260,6 +259,9 @@ class Controller:
         error = status_error(cqe.status, where=f"{self.config.subnqn}, queue {pending.qid}")
         delay_ns = self._retry_delay_ns(cqe.status)
         self._life.emit(out.Failed(pending.request, pending.qid, error, error.disposition, delay_ns))
+        if pending.qid and cqe.status & CODE_MASK == Status.COMMAND_SEQUENCE_ERROR:
+            # the target reset the controller behind our back, and refuses all I/O: only a new one will do it
+            self._life.fail(error, now_ns)
 
     def lost(self, pending: Pending, error: EngineError, now_ns: int) -> None:
         """Takes the loss of a request (called by its queue); its memory is held until the queue is gone."""

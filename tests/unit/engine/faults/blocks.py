@@ -11,6 +11,7 @@ from functools import lru_cache
 BLOCK = 512
 _HEAD = struct.Struct("<QQ")
 _REPEATS = 31  # of the head, which leaves room for the CRC
+ZEROES = -1  # the version of a block of zeroes
 GARBAGE = b"\xa5"  # what a buffer holds while nobody uses it
 GUARD = b"\xc3"
 
@@ -23,7 +24,7 @@ def block(lba: int, version: int) -> bytes:
 
 
 def named(data: bytes) -> tuple[int, int] | None:
-    """Which block this is, and which version; None when it is no block."""
+    """Which block this is, and which version; None when it is no block. Zeroes may be any block."""
     if zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         return None
     lba, version = _HEAD.unpack_from(data)
@@ -33,6 +34,14 @@ def named(data: bytes) -> tuple[int, int] | None:
 def split(data: bytes | memoryview) -> Iterable[bytes]:
     """The blocks of some bytes."""
     return (bytes(data[at : at + BLOCK]) for at in range(0, len(data), BLOCK))
+
+
+def holds(data: bytes, lba: int, versions: Iterable[int]) -> bool:
+    """Whether this is block `lba` in one of the versions."""
+    name = named(data)
+    if name is None:
+        return ZEROES in versions and not any(data)
+    return name[0] == lba and name[1] in versions
 
 
 @dataclass
@@ -57,13 +66,14 @@ class Store:
         """The namespace before the first write."""
         return b"".join(block(lba, 0) for lba in range(self.blocks))
 
-    def begin(self, lba: int, count: int) -> tuple[int, bytes]:
+    def begin(self, lba: int, count: int, *, zero: bool = False) -> tuple[int, bytes]:
         """A new version of some blocks, with its bytes."""
-        version, self._next = self._next, self._next + 1
+        version, self._next = ZEROES if zero else self._next, self._next + 1
         for one in range(lba, lba + count):
             self.may[one].add(version)
             self.unsettled.add(one)
-        return version, b"".join(block(one, version) for one in range(lba, lba + count))
+        data = GARBAGE * (BLOCK * count) if zero else b"".join(block(one, version) for one in range(lba, lba + count))
+        return version, data
 
     def done(self, lba: int, count: int, version: int) -> None:
         """That write succeeded: the blocks hold it."""
@@ -79,7 +89,6 @@ class Store:
         """What a namespace holds that it may not."""
         found = []
         for lba, data in enumerate(split(memoryview(disk))):
-            name = named(data)
-            if name is None or name[0] != lba or name[1] not in self.may[lba]:
-                found.append(f"block {lba} holds {name}, expected one of {sorted(self.may[lba])}")
+            if not holds(data, lba, self.may[lba]):
+                found.append(f"block {lba} holds {named(data)}, expected one of {sorted(self.may[lba])}")
         return found

@@ -24,7 +24,7 @@ from fabric.engine.transport.faults import Fault, FaultKind
 from fabric.engine.transport.shape import Latency, Shape
 from fabric.errors import EngineError
 from tests.unit.engine.faults.rough import Item, Warp, changed
-from tests.unit.engine.faults.world import MS, SECOND, Operation, Plan, World
+from tests.unit.engine.faults.world import MS, SECOND, Kind, Operation, Plan, World
 from tests.unit.engine.nvmeof.rig import NQN
 
 # Without a digest nobody below the reader can see these two: what they cost is in the matrix.
@@ -160,7 +160,11 @@ def _act(world: World, source: random.Random) -> None:
     if kind < 0.6:
         world.read(lba, count, deadline_ns)
     elif kind < 0.9:
-        world.write(lba, count, deadline_ns)
+        world.submit(
+            source.choice((Kind.WRITE, Kind.WRITE, Kind.WRITE, Kind.DURABLE, Kind.ZERO)), lba, count, deadline_ns
+        )
+    elif kind < 0.94:
+        world.submit(Kind.FLUSH, deadline_ns=deadline_ns)
     elif world.operations:
         world.cancel(source.choice(world.operations))
 
