@@ -46,20 +46,27 @@ class MeasuredLink:
     def issue(self, batch: Sequence[Issue], now_ns: int, wanted: Callable[[RequestId], bool]) -> list[News]:
         """See `Link`."""
         if batch:
-            issued, at_ns = self.meter.issued, self._clock()
-            for queue, transfer in batch:
-                issued(queue, transfer, at_ns)
-        return self._heard(self.inner.issue(batch, now_ns, wanted))
+            self.meter.issued(batch, self._clock())
+        news = self.inner.issue(batch, now_ns, wanted)
+        if news:
+            self._count(news)
+        return news
 
     def order(
         self, batch: Sequence[tuple[QueueId, Order]], now_ns: int, wanted: Callable[[RequestId], bool]
     ) -> list[News]:
         """See `Link`."""
-        return self._heard(self.inner.order(batch, now_ns, wanted))
+        news = self.inner.order(batch, now_ns, wanted)
+        if news:
+            self._count(news)
+        return news
 
     def step(self, now_ns: int) -> list[News]:
         """See `Link`."""
-        return self._heard(self.inner.step(now_ns))
+        news = self.inner.step(now_ns)
+        if news:
+            self._count(news)
+        return news
 
     def next_timer_ns(self) -> int | None:
         """See `Link`."""
@@ -77,17 +84,14 @@ class MeasuredLink:
         """See `Link`."""
         self.inner.close()
 
-    def _heard(self, news: list[News]) -> list[News]:
-        if news:
-            self._count(news, self._clock())
-        return news
-
-    def _count(self, news: Iterable[News], now_ns: int) -> None:
-        meter = self.meter
+    def _count(self, news: Iterable[News]) -> None:
+        meter, now_ns = self.meter, self._clock()
         for one in news:
+            if type(one) is Landed:  # most are; a class pattern costs more than all else here
+                queue, transfer, error, _again = one
+                meter.landed(queue, transfer, error, now_ns)
+                continue
             match one:
-                case Landed(queue, transfer, error):
-                    meter.landed(queue, transfer, error, now_ns)
                 case QueueOpened(opened):
                     meter.opened(opened)
                 case QueueLost(queue):

@@ -4,11 +4,12 @@ Only the thread that steps the engine counts. Another may take a snapshot at any
 two of them may be one transfer apart.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 from fabric.engine.metrics.histogram import Tally
 from fabric.engine.metrics.model import EngineMetrics, FlowMetrics, QueueMetrics
-from fabric.engine.queues import Op, Queue, QueueId, RequestId, Transfer, TransferId
+from fabric.engine.queues import Issue, Op, Queue, QueueId, RequestId, Transfer, TransferId
 from fabric.errors import EngineError
 
 __all__ = ("Meter",)
@@ -88,15 +89,17 @@ class Meter:
         line.state = "gone"
         line.flying.clear()
 
-    def issued(self, queue: QueueId, transfer: Transfer, now_ns: int) -> None:
-        """A transfer is given to its queue."""
-        line = self._lines[queue]
-        line.flying[transfer.id] = now_ns
-        flow = line.read if transfer.op is Op.READ else line.flow(transfer.op)
-        if transfer.attempt:
-            flow.retries += 1
-        elif (since_ns := self.submitted.get(transfer.request)) is not None:
-            flow.queueing.add(now_ns - since_ns)
+    def issued(self, batch: Iterable[Issue], now_ns: int) -> None:
+        """Transfers are given to their queues."""
+        lines, submitted, read = self._lines, self.submitted, Op.READ
+        for queue, transfer in batch:
+            line = lines[queue]
+            line.flying[transfer.id] = now_ns
+            flow = line.read if transfer.op is read else line.flow(transfer.op)
+            if transfer.attempt:
+                flow.retries += 1
+            elif (since_ns := submitted.get(transfer.request)) is not None:
+                flow.queueing.add(now_ns - since_ns)
 
     def landed(self, queue: QueueId, transfer: Transfer, error: EngineError | None, now_ns: int) -> None:
         """A transfer ended."""

@@ -6,6 +6,7 @@ recording had makes no difference. The first thing that is done otherwise ends t
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar, cast
@@ -20,9 +21,10 @@ from fabric.engine.nvmeof.host import Connect, ConnectionId, Controller, HostCon
 from fabric.engine.queues import Path as Ports
 from fabric.engine.trace.coding import Line, error_from, event_from, flat_from, plain, plain_error, work_from
 from fabric.engine.trace.recording import SCHEMA, ended_line
-from fabric.engine.trace.script import Differs, Over, Script
+from fabric.engine.trace.script import Differs, Over, Script, TraceError
 from fabric.engine.transport.base import Arena, Event
 from fabric.engine.transport.block import BlockPost
+from fabric.errors import EngineError
 from fabric.policy import ShardPolicy
 from fabric.serial import from_json
 
@@ -104,7 +106,8 @@ class _Run:
     def __exit__(self, *_ended: object) -> None:
         self._stage.is_over = True
         if self._engine is not None:
-            self._engine.close()
+            with suppress(EngineError, LookupError):  # it may have been torn out of the middle of a call
+                self._engine.close()
         self._link.close()
 
     def report(self, trace: str) -> ReplayReport:
@@ -126,7 +129,7 @@ class _Run:
         self._stage.begin(call)
         try:
             told = self._do(op, call)
-        except (Over, Differs):
+        except (Over, Differs, TraceError):
             raise
         except Exception as error:  # noqa: BLE001, whatever was raised then has to be raised now
             told = {"raised": plain_error(error)}
