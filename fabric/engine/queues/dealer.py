@@ -194,9 +194,12 @@ class Dealer:
         """Returns what to do now: call it after events, once for a batch of them, and when the timer rings."""
         self._fleet.settle()
         self._out += map(QueueIdle, self._fleet.idle())
-        self._expire(now_ns)
-        self._deal(now_ns)
         next_ns, timer_ns = self._ledger.deadlines.next_ns(), self._timer_ns
+        if next_ns is not None and next_ns <= now_ns:
+            self._expire(now_ns)
+            next_ns = self._ledger.deadlines.next_ns()
+        if self._backlog.ready:
+            self._deal(now_ns)
         if next_ns is not None and (timer_ns is None or next_ns < timer_ns or timer_ns <= now_ns):
             self._timer_ns = next_ns
             self._out.append(SetTimer(next_ns))
