@@ -181,6 +181,7 @@ class Engine:
                 meter.submitted[request.id] = now_ns
             if request.op is Op.WRITE and described.has_cache:
                 self._orders.is_dirty = True
+                self._orders.writes.add(request.id)
         for plan, future, within_ns in orders:
             live[future.request] = future
             if meter is not None:
@@ -349,6 +350,8 @@ class Engine:
 
     def _end(self, request: RequestId, error: EngineError | None, abandoned: Sequence[Issue] = ()) -> None:
         future = self._live.pop(request)
+        if self._orders.writes:
+            self._orders.writes.discard(request)
         if self._meter is not None:
             self._meter.ended(request, error)
         future.done, future.settled = True, not abandoned

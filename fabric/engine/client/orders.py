@@ -12,6 +12,7 @@ A flush must not say more than it knows: when every queue was lost, the target m
 in its cache may be gone. So the next flush fails, once, if anything was written since the last one.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -96,6 +97,7 @@ class _Progress:
     is_flush: bool
     again: list[tuple[int, Order]] = field(default_factory=list)
     flying: set[int] = field(default_factory=set)
+    is_ready: bool = True  # it stands in line
 
 
 class Orders:
@@ -107,16 +109,19 @@ class Orders:
 
     Attributes:
         is_busy: there is something to ask for or to wait for.
-        is_dirty: something was written since the last good flush that a cache may hold; whoever writes sets it.
+        writes: requests that have not ended and leave something in a cache; whoever submits one adds it.
+        is_dirty: something was written since the last flush that a cache may hold; whoever writes sets it.
     """
 
     def __init__(self, policy: ShardPolicy, where: str) -> None:
         self.is_busy = self.is_dirty = False
+        self.writes: set[RequestId] = set()
         self._depth, self._redeals, self._where = policy.depth, policy.redeals, where
         self._numbers = count(1)
         self._open: dict[QueueId, int] = {}
         self._flying: dict[int, QueueId] = {}
         self._live: dict[RequestId, _Progress] = {}
+        self._ready: deque[_Progress] = deque()  # those that may have something to send, in turn
         self._held: dict[RequestId, set[int]] = {}
         self._outcomes: list[Outcome] = []
         self._is_torn = False
@@ -138,15 +143,17 @@ class Orders:
     def take(self, request: RequestId, plan: Plan, deadline_ns: int, *, has_cache: bool = True) -> None:
         """Takes a request."""
         self.is_busy = True
-        is_flush = plan.is_flush
-        self.is_dirty = self.is_dirty or (plan.writes and has_cache)
-        progress = self._live[request] = _Progress(request, plan.commands, plan.parts, deadline_ns, is_flush)
-        if is_flush:
+        if plan.writes and has_cache:
+            self.is_dirty = True
+            self.writes.add(request)
+        progress = self._live[request] = _Progress(request, plan.commands, plan.parts, deadline_ns, plan.is_flush)
+        self._ready.append(progress)
+        if plan.is_flush:
             was_torn, self._is_torn = self._is_torn, False
             if was_torn:
                 self._fail(progress, self._torn())
             else:
-                self.is_dirty = False
+                self.is_dirty = bool(self.writes)  # a write that is open may end behind the flush
 
     def cancel(self, request: RequestId, error: EngineError) -> None:
         """Fails a request at once; one that has ended is let be."""
@@ -170,6 +177,9 @@ class Orders:
                 self._outcomes.append(Outcome(order.request))
         elif self._may_repeat(ended):
             progress.again.append((ended.at_ns, order))
+            if not progress.is_ready:
+                progress.is_ready = True
+                self._ready.append(progress)
         else:
             if ended.held and not progress.is_flush:
                 progress.flying.add(order.number)  # it may still be carried out: the request settles after that
@@ -184,16 +194,18 @@ class Orders:
         for progress in [one for one in self._live.values() if one.deadline_ns <= now_ns]:
             self._fail(progress, EngineError("the deadline has passed", where=f"request {progress.request}"))
         batch: list[tuple[QueueId, Order]] = []
-        for progress in self._live.values():
-            while self._open and len(self._flying) < self._depth:
-                order = self._next(progress, now_ns)
-                if order is None:
-                    break
-                queue = min(self._open, key=self._open.__getitem__)
-                self._open[queue] += 1
-                self._flying[order.number] = queue
-                progress.flying.add(order.number)
-                batch.append((queue, order))
+        ready, later = self._ready, []
+        while ready and self._open and len(self._flying) < self._depth:
+            progress = ready.popleft()
+            order = self._next(progress, now_ns) if progress.request in self._live else None
+            if order is not None:
+                ready.append(progress)  # one command each in turn: a flush is not to wait for a terabyte of zeroes
+                batch.append((self._launch(progress, order), order))
+            elif progress.again:
+                later.append(progress)
+            else:
+                progress.is_ready = False
+        ready.extend(later)
         return batch
 
     def outcomes(self) -> list[Outcome]:
@@ -205,9 +217,16 @@ class Orders:
     def next_timer_ns(self) -> int | None:
         """Returns when `send` has something to do by itself."""
         due = [one.deadline_ns for one in self._live.values()]
-        if self._open:  # else nothing can be sent before a queue is there
+        if self._open and len(self._flying) < self._depth:  # else nothing can be sent before a queue or an end comes
             due += [at for one in self._live.values() for at, _order in one.again]
         return min(due, default=None)
+
+    def _launch(self, progress: _Progress, order: Order) -> QueueId:
+        queue = min(self._open, key=self._open.__getitem__)
+        self._open[queue] += 1
+        self._flying[order.number] = queue
+        progress.flying.add(order.number)
+        return queue
 
     def _next(self, progress: _Progress, now_ns: int) -> Order | None:
         for index, (at_ns, order) in enumerate(progress.again):

@@ -122,5 +122,6 @@ def assert_right(buffer: Buffer, work: Sequence[Read], done: Sequence[bool], blo
     """What was read well is what lies there."""
     for one, well in zip(work, done, strict=True):
         (view,) = one.views
+        assert isinstance(one.lba, int)
         if well:
             assert buffer.memory[view.offset : view.offset + view.length] == pattern(one.lba * block, view.length)

@@ -1,7 +1,8 @@
 """Flush, durable writes, zeroes and deallocation: what reaches the medium, how often, and what is told when it fails."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -17,15 +18,20 @@ from fabric.engine.client import (
     open_engine,
 )
 from fabric.engine.client.address import MemoryAddress
+from fabric.engine.client.blocklink import BlockLink, Place
 from fabric.engine.client.checking import plan_of
-from fabric.engine.client.link import Described
-from fabric.engine.client.orders import Ended, Orders, Outcome, Plan
+from fabric.engine.client.link import Described, News
+from fabric.engine.client.orders import Ended, Order, OrderReleased, Orders, Outcome, Plan
 from fabric.engine.nvmeof import host
-from fabric.engine.nvmeof.errors import NvmeStatusError
+from fabric.engine.nvmeof.errors import NvmeStatusError, status_error
+from fabric.engine.nvmeof.host import ConnectionId, QueueMemory
 from fabric.engine.nvmeof.target import Subsystem, Target
 from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
+from fabric.engine.nvmeof.wire.io import LbaRange
 from fabric.engine.nvmeof.wire.status import DNR, Status
 from fabric.engine.queues import Namespace, QueueId, RequestId
+from fabric.engine.transport.base import Arena, Connected, Disconnected, Done, Event, Released
+from fabric.engine.transport.block import BlockOp, BlockPost
 from fabric.engine.transport.faults import Fault, FaultKind
 from fabric.engine.transport.service import Service
 from fabric.engine.transport.shape import UNSHAPED, Shape
@@ -36,6 +42,7 @@ from tests.unit.engine.client.rig import MIB, MS, POLICY, Hand, pattern, served
 
 FLUSH, ZEROES, TRIM = (0x00,), (0x08,), (0x09,)  # opcodes (NVM command set)
 PATIENCE_NS = 20_000 * MS
+ONE = ConnectionId(1)
 SETTINGS = Settings(command_ns=100 * MS, close_ns=0)
 
 
@@ -339,3 +346,144 @@ def test_zeroes_that_were_never_sent_may_be_sent() -> None:
     assert (queue, again.command, again.attempt) == (2, order.command, 1)
     orders.ended(Ended(queue, again))
     assert orders.outcomes() == [Outcome(RequestId(1))]
+
+
+def test_a_flush_does_not_wait_for_all_of_the_zeroes() -> None:
+    orders = Orders(ShardPolicy(depth=2), "t")
+    orders.add_queue(QueueId(1))
+    orders.take(RequestId(1), zeroes(1000), 1000)
+    orders.take(RequestId(2), flushes(), 1000)
+    assert [order.request for _queue, order in orders.send(0)] == [1, 2]
+
+
+def test_a_write_that_was_open_when_a_flush_was_submitted_is_not_covered_by_it() -> None:
+    for is_open in (False, True):
+        orders = Orders(ShardPolicy(), "t")
+        orders.add_queue(QueueId(1))
+        orders.is_dirty = True
+        if is_open:
+            orders.writes.add(RequestId(1))
+        orders.take(RequestId(2), flushes(), 1000)
+        ((queue, order),) = orders.send(0)
+        orders.ended(Ended(queue, order))
+        orders.lose_queue(QueueId(1))
+        orders.take(RequestId(3), flushes(), 1000)
+        errors = [one.error for one in orders.outcomes()]
+        assert [isinstance(one, TransportError) for one in errors] == ([False, True] if is_open else [False])
+
+
+def test_a_durable_write_and_a_medium_without_a_cache_leave_nothing_to_flush() -> None:
+    engine, _storage = journalled()
+    buffer = engine.allocate(4096)
+    engine.wait(engine.submit([Write(0, (buffer.view(),), fua=True)]))
+    assert not engine._orders.is_dirty
+    engine.wait(engine.submit([Write(0, (buffer.view(),))]))
+    assert engine._orders.is_dirty
+    assert not engine._orders.writes
+    engine.wait(engine.submit([Flush()]))
+    assert not engine._orders.is_dirty
+    engine.close()
+
+    orders = Orders(ShardPolicy(), "t")
+    orders.take(RequestId(1), zeroes(1), 1000, has_cache=False)
+    assert not orders.is_dirty
+
+
+class Scripted:
+    """A block transport of a test: notes posts, tells what it is given."""
+
+    def __init__(self) -> None:
+        self.posts: list[BlockPost] = []
+        self.events: list[Event] = []
+
+    def register(self, memory: memoryview) -> Arena:
+        return Arena(memory, 0, 1)
+
+    def connect(self, order: host.Connect, now_ns: int) -> None:
+        assert now_ns == 0
+        self.events.append(Connected(order.connection, b"", QueueMemory()))
+
+    def post(self, batch: Sequence[BlockPost], now_ns: int) -> None:
+        assert all(one.deadline_ns == now_ns + 1000 for one in batch)
+        self.posts += batch
+
+    def disconnect(self, connection: ConnectionId, now_ns: int) -> None:
+        self.events.append(Disconnected(connection, str(now_ns)))
+
+    def poll(self, now_ns: int) -> list[Event]:
+        assert now_ns >= 0
+        events, self.events = self.events, []
+        return events
+
+    def next_timer_ns(self) -> int | None:
+        return None
+
+    def fileno(self) -> int:
+        return -1
+
+    def close(self) -> None:
+        self.events.clear()
+
+
+def told(link: BlockLink, transport: Scripted, *events: Event) -> list[News]:
+    transport.events += events
+    return link.step(0)
+
+
+def test_a_device_that_hangs_in_one_range_of_many_ends_the_order_once_and_releases_it_last() -> None:
+    transport = Scripted()
+    link = BlockLink(transport, Place("t", MIB, 4096), ShardPolicy(queues=1), 1000)
+    link.start(0)
+    assert len(link.step(0)) == 2
+    ranges = tuple(LbaRange(at, 1) for at in (0, 4, 8))
+    order = Order(1, RequestId(1), host.Deallocate(1, ranges))
+    assert link.order([(QueueId(1), order)], 0, lambda request: request == 1) == []
+    tags = [one.tag for one in transport.posts]
+    assert [(one.op, one.offset, one.length) for one in transport.posts] == [
+        (BlockOp.DISCARD, at * 4096, 4096) for at in (0, 4, 8)
+    ]
+    late = TransportError("late")
+
+    assert told(link, transport, Done(ONE, tags[0])) == []
+    heard = told(link, transport, Done(ONE, tags[1], late, held=True), Done(ONE, tags[2], late, held=True))
+    assert heard == [Ended(QueueId(1), order, late, again=True, held=True)]
+    assert told(link, transport, Released(ONE, tags[2])) == []
+    assert told(link, transport, Released(ONE, tags[1])) == [OrderReleased(order)]
+
+    flush = Order(2, RequestId(2), host.Flush(1))
+    link.order([(QueueId(1), flush)], 0, lambda request: request == 2)
+    error = status_error(Status.CAPACITY_EXCEEDED | DNR)
+    assert told(link, transport, Done(ONE, transport.posts[-1].tag, error)) == [Ended(QueueId(1), flush, error)]
+
+
+def test_orders_wait_for_a_slot_and_go_when_nobody_wants_them_or_their_queue_is_lost() -> None:
+    slow = Shape(faults=(Fault(FaultKind.DROP, opcodes=(2,)),))
+    policy = ShardPolicy(queues=1, depth=1)
+    clock = Hand()
+    engine, storage = journalled(slow, clock=clock, policy=policy)
+    sink = engine.allocate(4096)
+    (read,) = engine.submit([Read(0, (sink.view(),), deadline_ns=500 * MS)])  # has the one slot until it times out
+    kept, dropped = engine.submit([WriteZeroes(0, 8), WriteZeroes(8, 8)])
+    engine.cancel(dropped)
+    assert (dropped.done, dropped.settled, kept.done) == (True, True, False)
+    clock.move(engine, 50 * MS)
+    assert storage.calls == []
+    while not kept.done:
+        clock.move(engine, 50 * MS)
+        assert clock.now_ns < 60_000 * MS
+    assert kept.result() == 4096  # never sent on the lost queue, so it was sent on the next
+    assert storage.calls == [("zero", 0)]
+    assert not read.done or read.error is not None
+    engine.close()
+
+
+def test_an_order_that_the_machine_refuses_ends_with_its_error() -> None:
+    engine, _storage = journalled()
+    order = Order(1, RequestId(1), host.WriteZeroes(1, 1 << 40, 1))
+    (ended,) = engine.link.order([(QueueId(1), order)], 0, lambda request: request == 1)
+    assert isinstance(ended, Ended)
+    assert "outside the namespace" in str(ended.error)
+    assert engine.link.order([(QueueId(9), order)], 0, lambda request: request == 1) == [
+        Ended(QueueId(9), order, ANY, again=True, is_sent=False)
+    ]
+    engine.close()
