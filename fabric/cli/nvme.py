@@ -13,6 +13,7 @@ from fabric.cli.amounts import byte_count
 from fabric.cli.console import Printer, warnings_shown
 from fabric.cli.failures import reported
 from fabric.cli.nvmebench import bench
+from fabric.cli.nvmereplay import Trace, replay
 from fabric.errors import EnvironmentMissingError
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def read(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File; - is standard output.")] = None,
     queues: Queues = 4,
     timeout: Timeout = 10,
+    trace: Trace = None,
     as_json: o.Json = False,
 ) -> None:
     """Read blocks into a file, or show their digest.
@@ -119,7 +121,7 @@ def read(
         raise typer.BadParameter("--json and -o - both want standard output")
     printer = Printer(as_json=as_json)
     with ExitStack() as stack:
-        engine = stack.enter_context(_opened(url, queues, timeout))
+        engine = stack.enter_context(_opened(url, queues, timeout, trace))
         sink: BinaryIO | None = sys.stdout.buffer if raw else None
         if output is not None and not raw:
             sink = stack.enter_context(_file(output, "wb"))
@@ -149,6 +151,7 @@ def write(
     ] = False,
     queues: Queues = 4,
     timeout: Timeout = 10,
+    trace: Trace = None,
     as_json: o.Json = False,
 ) -> None:
     """Write a file to blocks. There is no way back: say --overwrite.
@@ -161,7 +164,7 @@ def write(
     if not overwrite:
         raise typer.BadParameter("this replaces blocks for good; say --overwrite if that is meant")
     printer = Printer(as_json=as_json)
-    with _file(source, "rb") as file, _opened(url, queues, timeout) as engine:
+    with _file(source, "rb") as file, _opened(url, queues, timeout, trace) as engine:
         length = source.stat().st_size
         push(engine, lba, length, file.readinto)  # type: ignore[attr-defined]  # BinaryIO lacks it, each binary file has it
     printer.document({"lba": lba, "bytes": length, "file": str(source)})
@@ -169,21 +172,22 @@ def write(
 
 
 nvme_app.command()(bench)
+nvme_app.command()(replay)
 
 
-def _opened(url: str, queues: int, timeout_s: float) -> "Engine":
+def _opened(url: str, queues: int, timeout_s: float, trace: Path | None = None) -> "Engine":
     from fabric.engine.client import open_engine
     from fabric.policy import ShardPolicy
 
     policy = ShardPolicy(queues=queues, deadline_ns=round(timeout_s * _SECOND))
     with warnings_shown():
-        return open_engine(url, policy=policy, settings=_settings(timeout_s))
+        return open_engine(url, policy=policy, settings=_settings(timeout_s, trace))
 
 
-def _settings(timeout_s: float) -> "Settings":
+def _settings(timeout_s: float, trace: Path | None = None) -> "Settings":
     from fabric.engine.client import Settings
 
-    return Settings(open_ns=round(timeout_s * _SECOND))
+    return Settings(open_ns=round(timeout_s * _SECOND), trace=trace)
 
 
 def _file(path: Path, mode: str) -> BinaryIO:

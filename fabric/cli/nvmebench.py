@@ -16,6 +16,7 @@ from fabric.cli.amounts import byte_count
 from fabric.cli.console import Printer, warnings_shown
 from fabric.cli.failures import reported
 from fabric.cli.interrupts import until_stopped
+from fabric.cli.nvmereplay import Trace
 from fabric.errors import EnvironmentMissingError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def bench(
     span: Span = 1 << 30,
     seed: Annotated[int, typer.Option("--seed", help="Of the places.")] = 0,
     timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds to connect, for each request.")] = 10,
+    trace: Trace = None,
     as_json: o.Json = False,
 ) -> None:
     """Measure reads (or writes) at random places. Ctrl-C shows what was measured until then.
@@ -70,7 +72,7 @@ def bench(
         chosen = replace(chosen, queues=queues)
     printer = Printer(as_json=as_json)
     rows: list[BenchRow] = []
-    settings = Settings(open_ns=round(timeout * _SECOND))
+    settings = Settings(open_ns=round(timeout * _SECOND), trace=trace)
     with ExitStack() as stack:
         is_stopped = stack.enter_context(until_stopped())
         with warnings_shown():
