@@ -20,13 +20,14 @@ from fabric.engine.transport.shape import UNSHAPED, Shape
 from fabric.engine.transport.storage import RamStorage, Storage
 from fabric.engine.transport.tcp import ServerConfig, TcpConfig, TcpServer, TcpTransport
 from tests.unit.engine.nvmeof.rig import NQN, config
+from tests.unit.engine.transport.softrdma import SoftFabric, SoftRdmaTransport
 
 BLOCKS = 8192
 KEY = (NQN, 1)
 MIB = 1 << 20
 SECOND = 1_000_000_000
-Kind = Literal["memory", "memory-by-id", "tcp", "tcp-digests"]
-KINDS: tuple[Kind, ...] = ("memory", "memory-by-id", "tcp", "tcp-digests")
+Kind = Literal["memory", "memory-by-id", "tcp", "tcp-digests", "rdma"]
+KINDS: tuple[Kind, ...] = ("memory", "memory-by-id", "tcp", "tcp-digests", "rdma")
 
 
 def service(
@@ -113,12 +114,14 @@ def world(
     kind: Kind, shape: Shape = UNSHAPED, *, flush_ns: int = 0, profile: TargetProfile = NVMET, **changes: object
 ) -> World:
     """Two ends that have not begun."""
-    speaks = "rdma" if kind == "memory" else "tcp"
+    speaks = "rdma" if kind in ("memory", "rdma") else "tcp"
     one = service(speaks, shape, profile=profile)
     server: TcpServer | None = None
     transport: Transport[PostSend]
     if kind.startswith("memory"):
         transport = MemoryTransport(one, keyed=kind == "memory", flush_ns=flush_ns)
+    elif kind == "rdma":
+        transport = SoftRdmaTransport(SoftFabric(one))
     else:
         server = TcpServer(one, ServerConfig(tos=104))
         digests = Digests(True, True) if kind == "tcp-digests" else Digests()
