@@ -35,6 +35,10 @@ class Signal:
             os.eventfd_read(self._fd)
         self._is_set = False
 
+    def lower(self) -> None:
+        """Takes note that whoever sets it read the descriptor too; for one thread alone."""
+        self._is_set = False
+
     def close(self) -> None:
         """Gives the descriptor back."""
         os.close(self._fd)

@@ -5,7 +5,7 @@ carries out posts, and `carriers` chooses it: `core` with `core.c`, or `workers`
 """
 
 from fabric.engine.transport.block.device import BlockConfig, BlockDevice, hardware_queues, open_device
-from fabric.engine.transport.block.job import By, Part
+from fabric.engine.transport.block.job import By, Runs
 from fabric.engine.transport.block.transport import BlockOp, BlockPost, BlockTransport
 
 __all__ = (
@@ -15,7 +15,7 @@ __all__ = (
     "BlockPost",
     "BlockTransport",
     "By",
-    "Part",
+    "Runs",
     "hardware_queues",
     "open_device",
 )

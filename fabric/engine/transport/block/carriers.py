@@ -8,10 +8,9 @@
 Zeroes and trims are rare and have many ways to be done: beside the compiled core one thread of Python does them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic
 
-from fabric.engine.nvmeof.host import Region
 from fabric.engine.transport.block import core
 from fabric.engine.transport.block.device import BlockConfig, BlockDevice
 from fabric.engine.transport.block.job import By, Carrier, Job, OwnerT
@@ -30,15 +29,19 @@ class _Both(Generic[OwnerT]):
         self._make = make
         self._slow: Carrier[OwnerT] | None = None
 
+    def register(self, base: int, size: int) -> None:
+        self._fast.register(base, size)
+
     def put(self, jobs: Sequence[Job[OwnerT]]) -> None:
         others = [job for job in jobs if job.call not in core.CALLS]
+        if others:
+            jobs = [job for job in jobs if job.call in core.CALLS]
+        if jobs:
+            self._fast.put(jobs)  # which may refuse, so first
         if others:
             if self._slow is None:
                 self._slow = self._make()
             self._slow.put(others)
-            jobs = [job for job in jobs if job.call in core.CALLS]
-        if jobs:
-            self._fast.put(jobs)
 
     def cancel(self, jobs: Sequence[Job[OwnerT]]) -> None:
         self._fast.cancel(jobs)
@@ -59,8 +62,7 @@ def open_carrier(
     config: BlockConfig,
     device: BlockDevice,
     signal: Signal,
-    bases: Mapping[int, int],
-    view: Callable[[Region], memoryview],
+    view: Callable[[int, int, int], memoryview],
     calls: FileCalls = SYSTEM,
 ) -> tuple[By, Carrier[OwnerT]]:
     """Returns who carries out posts, and the carrier, started.
@@ -69,8 +71,7 @@ def open_carrier(
         config: how.
         device: on what.
         signal: set when a job has ended.
-        bases: where registered memory starts, by key.
-        view: the bytes of a region.
+        view: the bytes of an arena: number, offset, length.
         calls: the system calls of threads of Python.
 
     Raises:
@@ -89,13 +90,14 @@ def open_carrier(
     if by is By.PYTHON:
         return by, threads(config.threads)
     fast: core.Core[OwnerT] | None = None
+    place = device.length, device.alignment
     if by is By.IO_URING:
         try:
-            fast = core.Core(device.descriptor, signal, bases, entries=config.entries)
+            fast = core.Core(device.descriptor, signal, place, entries=config.entries)
         except EnvironmentMissingError:  # seccomp of containers, kernel.io_uring_disabled, before 5.6
             if config.by is By.IO_URING:
                 raise
             by = By.THREADS
     if fast is None:
-        fast = core.Core(device.descriptor, signal, bases, threads=config.threads, cpus=device.cpus)
+        fast = core.Core(device.descriptor, signal, place, threads=config.threads, cpus=device.cpus)
     return by, _Both(fast, lambda: threads(1))

@@ -64,8 +64,15 @@ struct ring {
 	struct io_uring_cqe *cqes;
 };
 
+struct arena {
+	uint64_t base, size;
+};
+
 struct carrier {
 	int fd, event, stopping;
+	uint64_t length, unit; /* of the device */
+	struct arena *arenas;  /* by number; changed by the caller's thread alone */
+	size_t arena_count;
 	pthread_mutex_t lock; /* over all below; a ring is used by one thread and needs none of it */
 	pthread_cond_t work;
 	unsigned idle, count;
@@ -167,15 +174,26 @@ static int carry_out(int fd, const struct part *part)
 	return 0;
 }
 
+/* With the lock held, but for the call itself. */
+static void carry_out_next(struct carrier *one)
+{
+	struct part *part = take(one);
+	int error = 0;
+
+	if (!is_moot(part)) {
+		pthread_mutex_unlock(&one->lock);
+		error = carry_out(one->fd, part);
+		pthread_mutex_lock(&one->lock);
+	}
+	end_part(one, part, error);
+}
+
 static void *work(void *argument)
 {
 	struct carrier *one = argument;
 
 	pthread_mutex_lock(&one->lock);
 	for (;;) {
-		struct part *part;
-		int error = 0;
-
 		while (!one->first && !one->stopping) {
 			one->idle++;
 			pthread_cond_wait(&one->work, &one->lock);
@@ -183,13 +201,7 @@ static void *work(void *argument)
 		}
 		if (!one->first)
 			break;
-		part = take(one);
-		if (!is_moot(part)) {
-			pthread_mutex_unlock(&one->lock);
-			error = carry_out(one->fd, part);
-			pthread_mutex_lock(&one->lock);
-		}
-		end_part(one, part, error);
+		carry_out_next(one);
 	}
 	pthread_mutex_unlock(&one->lock);
 	return NULL;
@@ -447,10 +459,12 @@ void block_close(struct carrier *one)
 	pthread_mutex_destroy(&one->lock);
 	pthread_cond_destroy(&one->work);
 	free(one->threads);
+	free(one->arenas);
 	free(one);
 }
 
-struct carrier *block_open(int fd, int event, unsigned threads, const uint64_t *cpus, unsigned entries, int *error)
+struct carrier *block_open(int fd, int event, uint64_t length, uint64_t unit, unsigned threads, const uint64_t *cpus,
+			   unsigned entries, int *error)
 {
 	struct carrier *one = calloc(1, sizeof *one);
 
@@ -460,6 +474,8 @@ struct carrier *block_open(int fd, int event, unsigned threads, const uint64_t *
 	}
 	one->fd = fd;
 	one->event = event;
+	one->length = length;
+	one->unit = unit;
 	one->jobs.next = one->jobs.previous = &one->jobs;
 	pthread_mutex_init(&one->lock, NULL);
 	pthread_cond_init(&one->work, NULL);
@@ -471,34 +487,74 @@ struct carrier *block_open(int fd, int event, unsigned threads, const uint64_t *
 	return one;
 }
 
+int block_register(struct carrier *one, uint64_t base, uint64_t size)
+{
+	struct arena *more = realloc(one->arenas, (one->arena_count + 1) * sizeof *more);
+
+	if (!more)
+		return ENOMEM;
+	one->arenas = more;
+	more[one->arena_count++] = (struct arena){base, size};
+	return 0;
+}
+
+static int fill(const struct carrier *one, struct part *part, uint64_t unit, uint64_t first, const uint64_t *view)
+{
+	uint64_t offset, length = view[2];
+
+	if (view[0] >= one->arena_count || !length || length % one->unit || length > one->length)
+		return EINVAL;
+	if (first > one->length / unit || first * unit % one->unit || first * unit > one->length - length)
+		return EINVAL;
+	offset = view[1];
+	if (length > one->arenas[view[0]].size || offset > one->arenas[view[0]].size - length)
+		return EINVAL;
+	part->offset = first * unit;
+	part->length = length;
+	part->memory = (char *)(uintptr_t)(one->arenas[view[0]].base + offset);
+	return 0;
+}
+
+/* A job: token, op, count, bytes of a block, then the first block of each part, then arena, offset, length of each. */
+static int make_job(const struct carrier *one, const uint64_t *words, struct job **made)
+{
+	size_t count = words[2], parts = count ? count : 1;
+	const uint64_t *firsts = words + 4, *views = firsts + count;
+	struct job *job = calloc(1, sizeof *job + parts * sizeof *job->parts);
+
+	if (!job)
+		return ENOMEM;
+	*made = job;
+	job->token = words[0];
+	job->op = (int)words[1];
+	job->left = parts;
+	for (size_t index = 0; index < parts; index++)
+		job->parts[index].job = job;
+	if (!words[3] || (job->op != OP_SYNC) != (count > 0))
+		return EINVAL;
+	for (size_t index = 0; index < count; index++)
+		if (fill(one, &job->parts[index], words[3], firsts[index], views + 3 * index))
+			return EINVAL;
+	return 0;
+}
+
 int block_put(struct carrier *one, const uint64_t *words, size_t count)
 {
 	struct job *chain = NULL, **end = &chain;
 	size_t parts = 0;
 	int told = 0;
 
-	for (size_t at = 0; at < count;) { /* all of the memory first: a batch is taken whole or not at all */
-		size_t many = words[at + 2];
-		struct job *job = calloc(1, sizeof *job + many * sizeof *job->parts);
-
-		if (!job) {
-			while (chain) {
-				job = chain;
-				chain = job->ended;
+	for (size_t at = 0; at < count; at += 4 + 4 * words[at + 2]) { /* a batch is taken whole or not at all */
+		int error = make_job(one, words + at, end);
+		if (error) {
+			for (struct job *job = chain, *next; job; job = next) {
+				next = job->ended;
 				free(job);
 			}
-			return ENOMEM;
+			return error;
 		}
-		job->token = words[at];
-		job->op = (int)words[at + 1];
-		job->left = many;
-		at += 3;
-		for (size_t index = 0; index < many; index++, at += 3)
-			job->parts[index] = (struct part){job, NULL, words[at], words[at + 2],
-							  (char *)(uintptr_t)words[at + 1]};
-		*end = job;
-		end = &job->ended;
-		parts += many;
+		parts += (*end)->left;
+		end = &(*end)->ended;
 	}
 	pthread_mutex_lock(&one->lock);
 	for (struct job *job = chain, *next; job; job = next) {
@@ -525,16 +581,21 @@ int block_put(struct carrier *one, const uint64_t *words, size_t count)
 
 size_t block_ended(struct carrier *one, int64_t *pairs, size_t most)
 {
+	uint64_t word;
 	size_t count = 0;
 
+	pthread_mutex_lock(&one->lock); /* a thread that tells holds it, so none tells between the read and the look */
+	while (read(one->event, &word, sizeof word) < 0 && errno == EINTR)
+		;
+	if (!one->has_ring)
+		one->told = 0;
+	pthread_mutex_unlock(&one->lock);
 	if (one->has_ring) {
 		reap(one);
 		if (one->first || one->ring.inflight)
 			pump(one);
 	}
 	pthread_mutex_lock(&one->lock);
-	if (!one->has_ring)
-		one->told = 0;
 	while (one->ended_first && count < most) {
 		struct job *job = one->ended_first;
 

@@ -9,12 +9,13 @@ import ctypes
 import errno
 import os
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Final, Generic
 
-from fabric.engine.transport.block.job import Job, OwnerT
+from fabric.engine.transport.block.job import Job, OwnerT, WrongRunsError
 from fabric.engine.transport.signal import Signal
 from fabric.errors import EnvironmentMissingError
 
@@ -32,7 +33,9 @@ def _library() -> ctypes.CDLL | None:
     except OSError:  # not compiled, or for another machine
         return None
     handle, words, size, number = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    library.block_open.argtypes = [number, number, ctypes.c_uint, words, ctypes.c_uint, ctypes.POINTER(number)]
+    wide, count = ctypes.c_uint64, ctypes.c_uint
+    library.block_open.argtypes = [number, number, wide, wide, count, words, count, ctypes.POINTER(number)]
+    library.block_register.argtypes = [handle, wide, wide]
     library.block_open.restype = handle
     library.block_put.argtypes = [handle, words, size]
     library.block_ended.argtypes = [handle, words, size]
@@ -60,7 +63,7 @@ class Core(Generic[OwnerT]):
     Args:
         descriptor: the open device.
         signal: set when a job has ended.
-        bases: where registered memory starts, by key; it may grow.
+        device: bytes of it, and the unit that offsets and lengths are multiples of.
         threads: how many, for jobs by threads. cpus: as of `Workers`.
         entries: of the submission queue of an io_uring, which then replaces the threads.
 
@@ -72,7 +75,7 @@ class Core(Generic[OwnerT]):
         self,
         descriptor: int,
         signal: Signal,
-        bases: Mapping[int, int],
+        device: tuple[int, int],
         *,
         threads: int = 0,
         cpus: Sequence[frozenset[int]] = (),
@@ -85,7 +88,6 @@ class Core(Generic[OwnerT]):
             )
         self._library = library
         self._signal = signal
-        self._bases = bases
         self._jobs: dict[int, Job[OwnerT]] = {}
         self._last = 0
         self._pairs = array("q", bytes(16 * _AT_ONCE))
@@ -93,33 +95,44 @@ class Core(Generic[OwnerT]):
         sets = array("Q", [word for one in cpus for word in (len(one), *sorted(one))] + [0])
         error = ctypes.c_int()
         self._handle = library.block_open(
-            descriptor, signal.fileno(), threads, sets.buffer_info()[0] if cpus else None, entries, ctypes.byref(error)
+            descriptor,
+            signal.fileno(),
+            *device,
+            threads,
+            sets.buffer_info()[0] if cpus else None,
+            entries,
+            ctypes.byref(error),
         )
         if not self._handle:
             what = "io_uring cannot be used" if entries else "threads cannot be started"
             raise EnvironmentMissingError(what, found=os.strerror(error.value))
 
+    def register(self, base: int, size: int) -> None:
+        """See `Carrier`."""
+        if self._library.block_register(self._handle, base, size):
+            raise MemoryError
+
     def put(self, jobs: Sequence[Job[OwnerT]]) -> None:
         """See `Carrier`."""
-        words: list[int] = []
-        live, bases, last = self._jobs, self._bases, self._last
-        for job in jobs:
-            last += 1
-            live[last] = job
-            job.token = last
-            parts = job.parts
-            words += (last, CALLS[job.call], len(parts) or 1)
-            if not parts:
-                words += (0, 0, 0)
-            for offset, (address, length, key) in parts:
-                words += (offset, bases[key] + address, length)
-        self._last = last
-        flat = array("Q", words)
-        found = self._library.block_put(self._handle, flat.buffer_info()[0], len(words))
-        if found == errno.ENOMEM:
+        words = array("Q")
+        live, last = self._jobs, self._last
+        try:
             for job in jobs:
-                del live[job.token]
-            raise MemoryError
+                last += 1
+                job.token = last
+                unit, firsts, views = job.runs
+                words.extend((last, CALLS[job.call], len(firsts), unit))
+                words.extend(firsts)
+                words.extend(chain.from_iterable(views))
+        except OverflowError:
+            raise WrongRunsError from None
+        at, count = words.buffer_info()
+        found = self._library.block_put(self._handle, at, count)
+        if found > 0:
+            raise WrongRunsError if found == errno.EINVAL else MemoryError
+        self._last = last
+        for job in jobs:
+            live[job.token] = job
         if found:
             self._signal.set()
 
@@ -130,6 +143,7 @@ class Core(Generic[OwnerT]):
 
     def ended(self) -> list[Job[OwnerT]]:
         """See `Carrier`."""
+        self._signal.lower()  # the core reads the descriptor: no call that fails with an exception, as it often would
         jobs: list[Job[OwnerT]] = []
         live, pairs = self._jobs, self._pairs
         count = _AT_ONCE

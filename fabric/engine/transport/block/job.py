@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from fabric.engine.nvmeof.host import Region
-
-__all__ = ("By", "Carrier", "Job", "OwnerT", "Part")
+__all__ = ("NO_RUNS", "By", "Carrier", "Job", "OwnerT", "Runs", "WrongRunsError")
 
 
 OwnerT = TypeVar("OwnerT")
@@ -28,16 +26,21 @@ class By(StrEnum):
     PYTHON = "python"
 
 
-class Part(NamedTuple):
-    """A range of the device with its memory.
+class Runs(NamedTuple):
+    """Ranges of the device, each with its memory. Plain numbers: the compiled core takes them without a loop in Python.
 
     Attributes:
-        offset: the first byte, on the device's alignment.
-        region: registered memory, of aligned length.
+        unit: bytes of a block.
+        firsts: the first block of each.
+        views: of each, where in memory: number of the arena in the order of registration, offset, length.
     """
 
-    offset: int
-    region: Region
+    unit: int
+    firsts: tuple[int, ...]
+    views: tuple[tuple[int, int, int], ...]
+
+
+NO_RUNS: Final = Runs(1, (), ())
 
 
 class Job(Generic[OwnerT]):
@@ -47,7 +50,7 @@ class Job(Generic[OwnerT]):
         owner: who gets it back.
         tag: the post's.
         call: "r", "w", "d" for a write that is durable, "s" for sync, "z" for zeroes, "t" for trim.
-        parts: what and where; none where no data moves.
+        runs: what and where; none where no data moves.
         offset, length: of zeroes and trim.
         token: the core's name for it.
         is_held: its deadline passed before it ended.
@@ -55,15 +58,13 @@ class Job(Generic[OwnerT]):
         error: errno, or 0; -1 when the device ended early.
     """
 
-    __slots__ = ("call", "error", "has_ended", "is_held", "length", "offset", "owner", "parts", "tag", "token")
+    __slots__ = ("call", "error", "has_ended", "is_held", "length", "offset", "owner", "runs", "tag", "token")
 
-    def __init__(
-        self, owner: OwnerT, tag: int, call: str, parts: Sequence[Part], offset: int = 0, length: int = 0
-    ) -> None:
+    def __init__(self, owner: OwnerT, tag: int, call: str, runs: Runs, offset: int = 0, length: int = 0) -> None:
         self.owner = owner
         self.tag = tag
         self.call = call
-        self.parts = parts
+        self.runs = runs
         self.offset = offset
         self.length = length
         self.token = 0
@@ -71,19 +72,31 @@ class Job(Generic[OwnerT]):
         self.error = 0
 
 
+class WrongRunsError(Exception):
+    """Ranges are off the alignment, or outside of device or memory. Caught by the transport, which says what."""
+
+
 class Carrier(Protocol[OwnerT]):
     """Carries out jobs, and sets a signal when one has ended. Used from one thread."""
 
+    def register(self, base: int, size: int) -> None:
+        """Takes the next arena: the address of its first byte, and how many there are."""
+        ...
+
     def put(self, jobs: Sequence[Job[OwnerT]]) -> None:
-        """Takes jobs; each comes back from `ended` once."""
+        """Takes jobs; each comes back from `ended` once.
+
+        Raises:
+            WrongRunsError: one cannot be right; none was taken.
+        """
         ...
 
     def cancel(self, jobs: Sequence[Job[OwnerT]]) -> None:
-        """Begins no part of these any more. What has begun goes on, and the job ends when it has."""
+        """Begins no range of these any more. What has begun goes on, and the job ends when it has."""
         ...
 
     def ended(self) -> Sequence[Job[OwnerT]]:
-        """Returns the jobs that have ended since the last call; their `error` is set."""
+        """Clears the signal; returns the jobs that have ended since the last call, their `error` set."""
         ...
 
     def close(self) -> None:

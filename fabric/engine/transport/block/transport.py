@@ -20,7 +20,7 @@ from fabric.engine.transport.arenas import Arenas
 from fabric.engine.transport.base import Arena, Connected, Disconnected, Done, Event, Released
 from fabric.engine.transport.block.carriers import open_carrier
 from fabric.engine.transport.block.device import BlockConfig, open_device
-from fabric.engine.transport.block.job import Carrier, Job, Part
+from fabric.engine.transport.block.job import NO_RUNS, By, Carrier, Job, Runs, WrongRunsError
 from fabric.engine.transport.block.memory import Exports
 from fabric.engine.transport.block.workers import SYSTEM, FileCalls
 from fabric.engine.transport.signal import Signal
@@ -54,7 +54,7 @@ class BlockPost(NamedTuple):
         region: registered memory, of aligned length; None where no data moves.
         deadline_ns: when to stop waiting, None: never.
         length: bytes to zero or discard, aligned; else 0.
-        parts: ranges with their memory, in place of `offset` and `region`; carried out in any order, ended together.
+        runs: ranges with their memory, in place of `offset` and `region`; carried out in any order, ended together.
     """
 
     connection: ConnectionId
@@ -64,7 +64,7 @@ class BlockPost(NamedTuple):
     region: Region | None = None
     deadline_ns: int | None = None
     length: int = 0
-    parts: tuple[Part, ...] = ()
+    runs: Runs = NO_RUNS
 
 
 @dataclass(slots=True)
@@ -101,9 +101,7 @@ class BlockTransport:
         self._exports = Exports()
         self._carrier: Carrier[_Link]
         try:
-            self.by, self._carrier = open_carrier(
-                config, self.device, self._signal, self._exports.bases, self._arenas.view, calls
-            )
+            self.by, self._carrier = open_carrier(config, self.device, self._signal, self._exports.view, calls)
         except BaseException:  # Ctrl-C too must leave no descriptor
             self._signal.close()
             self.device.close()
@@ -114,7 +112,7 @@ class BlockTransport:
     def register(self, memory: memoryview) -> Arena:
         """See `Transport`. Where the memory lies is not checked: the device refuses posts that are not aligned."""
         arena = self._arenas.register(memory)
-        self._exports.add(arena.key, memory)
+        self._carrier.register(self._exports.add(arena.key, memory), memory.nbytes)
         return arena
 
     def connect(self, order: Connect, now_ns: int) -> None:
@@ -132,12 +130,18 @@ class BlockTransport:
         if len({(post.connection, post.tag) for post in batch}) < len(batch):
             raise LocalProtocolError("a tag comes twice in one batch", where=self._where)
         jobs = [(post, job) for post in batch if (job := self._job(post)) is not None]
+        if not jobs:
+            return
+        try:
+            self._carrier.put([job for _post, job in jobs])
+        except WrongRunsError:
+            for _post, job in jobs:
+                self._check_runs(job.runs)
+            raise
         for post, job in jobs:
             job.owner.jobs[post.tag] = job
             if post.deadline_ns is not None:
                 heapq.heappush(self._deadlines, (post.deadline_ns, next(self._order), job))
-        if jobs:
-            self._carrier.put([job for _post, job in jobs])
 
     def disconnect(self, connection: ConnectionId, now_ns: int) -> None:
         """See `Transport`."""
@@ -151,7 +155,6 @@ class BlockTransport:
 
     def poll(self, now_ns: int) -> list[Event]:
         """See `Transport`."""
-        self._signal.clear()
         for job in self._carrier.ended():
             self._finish(job)
         while self._deadlines and (self._deadlines[0][2].has_ended or self._deadlines[0][0] <= now_ns):
@@ -189,10 +192,13 @@ class BlockTransport:
 
     def _job(self, post: BlockPost) -> "Job[_Link] | None":
         """Returns the job of a post, None when it is for a connection that is gone."""
-        call, parts = post.op.value, post.parts
+        call, runs = post.op.value, post.runs
         if call in _MOVES:
-            parts = parts or (Part(post.offset, post.region or _NOWHERE),)
-            self._check_parts(parts)
+            if not runs.firsts:
+                address, length, key = post.region or _NOWHERE
+                runs = Runs(1, (post.offset,), ((self._exports.numbers.get(key, -1), address, length),))
+            if self.by is By.PYTHON:
+                self._check_runs(runs)
         elif call != "s":
             self._check(post.offset, post.length)
         link = self._links.get(post.connection)
@@ -200,17 +206,20 @@ class BlockTransport:
             return None
         if post.tag in link.jobs:
             raise LocalProtocolError("a tag that is open already", where=self._where, found=str(post.tag))
-        return Job(link, post.tag, call, parts, post.offset, post.length)
+        return Job(link, post.tag, call, runs, post.offset, post.length)
 
-    def _check_parts(self, parts: tuple[Part, ...]) -> None:
-        # The hot loop of a post of many ranges; `_check` says what is wrong.
-        unit, end, sizes = self.device.alignment, self.device.length, self._exports.sizes
-        for offset, (address, length, key) in parts:
-            if not 0 <= address <= sizes.get(key, -1) - length:
-                found = f"{length} bytes at {address}, key {key}"
+    def _check_runs(self, runs: Runs) -> None:
+        """Says what is wrong with ranges. The compiled core checks for itself, and has this called to say it."""
+        unit, firsts, views = runs
+        if unit < 1 or len(firsts) != len(views):
+            found = f"{len(firsts)} ranges of the device, {len(views)} of memory"
+            raise LocalProtocolError("ranges that do not match", where=self._where, found=found)
+        memories = self._exports.views
+        for first, (number, offset, length) in zip(firsts, views, strict=True):
+            if not 0 <= number < len(memories) or not 0 <= offset <= memories[number].nbytes - length:
+                found = f"{length} bytes at {offset}, arena {number}"
                 raise LocalProtocolError("memory that is not registered", where=self._where, found=found)
-            if length < 1 or offset % unit or length % unit or not 0 <= offset <= end - length:
-                self._check(offset, length)
+            self._check(first * unit, length)
 
     def _check(self, offset: int, length: int) -> None:
         unit, found = self.device.alignment, f"{length} bytes at {offset}"

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Final, Generic, Protocol
 
-from fabric.engine.nvmeof.host import Region
 from fabric.engine.transport.block.allocation import discard, zero
 from fabric.engine.transport.block.job import Job, OwnerT
 from fabric.engine.transport.signal import Signal
@@ -74,7 +73,7 @@ class Workers(Generic[OwnerT]):
         count: how many.
         cpus: thread i is pinned to `cpus[i mod n]`; empty: to none.
         signal: set when a job has ended.
-        view: the bytes of a region.
+        view: the bytes of an arena: number, offset, length.
         calls: what they call.
     """
 
@@ -84,7 +83,7 @@ class Workers(Generic[OwnerT]):
         count: int,
         cpus: Sequence[frozenset[int]],
         signal: Signal,
-        view: Callable[[Region], memoryview],
+        view: Callable[[int, int, int], memoryview],
         calls: FileCalls = SYSTEM,
     ) -> None:
         self._descriptor = descriptor
@@ -104,14 +103,18 @@ class Workers(Generic[OwnerT]):
         for thread in self._threads:
             thread.start()
 
+    def register(self, base: int, size: int) -> None:
+        """See `Carrier`. It is asked for views instead."""
+
     def put(self, jobs: Sequence[Job[OwnerT]]) -> None:
         """See `Carrier`."""
         for job in jobs:
-            task = self._live[job] = _Task(job, len(job.parts) or 1)
-            if not job.parts:
+            unit, firsts, views = job.runs
+            task = self._live[job] = _Task(job, len(firsts) or 1)
+            if not firsts:
                 self._work.put((task, _NO_MEMORY, job.offset))
-            for offset, region in job.parts:
-                self._work.put((task, self._view(region), offset))
+            for first, view in zip(firsts, views, strict=True):
+                self._work.put((task, self._view(*view), first * unit))
 
     def cancel(self, jobs: Sequence[Job[OwnerT]]) -> None:
         """See `Carrier`."""
@@ -121,6 +124,7 @@ class Workers(Generic[OwnerT]):
 
     def ended(self) -> list[Job[OwnerT]]:
         """See `Carrier`."""
+        self._signal.clear()
         jobs: list[Job[OwnerT]] = []
         while self._ended:
             job = self._ended.popleft()

@@ -23,10 +23,10 @@ def cut(one: Request, *, transfer_bytes: int = 64 * KIB, ranges: int = 8) -> lis
 
 
 def test_runs_are_gathered_up_to_the_bytes_of_a_transfer() -> None:
-    first, second = cut(request((10, 8), (99, 4), (5, 4), (1000, 3)))
-    assert (first.lbas, first.lba, first.blocks, first.length) == ((10, 99, 5), 10, 16, 64 * KIB)
-    assert first.pieces == (View(0, 0, 32 * KIB), View(0, 1 << 20, 16 * KIB), View(0, 2 << 20, 16 * KIB))
-    assert (second.lbas, second.lba, second.pieces) == ((), 1000, (View(0, 3 << 20, 12 * KIB),))
+    first, second = cut(request((10, 4), (99, 4), (5, 4), (1000, 4)), transfer_bytes=48 * KIB)
+    assert (first.lbas, first.lba, first.blocks, first.length) == ((10, 99, 5), 10, 12, 48 * KIB)
+    assert first.pieces == tuple(View(0, at << 20, 16 * KIB) for at in range(3))
+    assert (second.lbas, second.lba, second.pieces) == ((), 1000, (View(0, 3 << 20, 16 * KIB),))
     assert [first.id, second.id] == [100, 101]
     assert second.spread == (first.spread + 1) & (1 << 64) - 1
     assert {(one.request, one.op, one.namespace, one.port, one.attempt) for one in (first, second)} == {
@@ -43,7 +43,8 @@ def test_runs_are_gathered_up_to_the_ranges_of_a_transfer() -> None:
 @pytest.mark.parametrize(
     "one",
     [
-        request((0, 100), (500, 1)),  # longer than a transfer
+        request((0, 100), (500, 100)),  # longer than a transfer
+        request((0, 2), (500, 1)),
         request((0, 2), (500, 2))._replace(views=(View(0, 0, 4 * 4096),)),
         request((0, 2), (500, 2))._replace(views=(View(0, 0, 4096), View(0, 8192, 3 * 4096))),
         request((0, 2), (500, 2))._replace(extents=(Extent(SPACE, 0, 2), Extent(OTHER, 500, 2))),

@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from fabric.engine.nvmeof.errors import CapacityError, MediumError
 from fabric.engine.nvmeof.host import Connect, ConnectionId
 from fabric.engine.transport.base import Disconnected, Done, Event, Released, allocate
-from fabric.engine.transport.block import BlockConfig, BlockOp, BlockPost, BlockTransport, By, Part, core
+from fabric.engine.transport.block import BlockConfig, BlockOp, BlockPost, BlockTransport, By, Runs, core
 from fabric.engine.transport.block.core import Core
 from fabric.engine.transport.driver import wait
 from fabric.errors import EnvironmentMissingError, LocalProtocolError
@@ -70,6 +70,12 @@ def collect(one: BlockTransport, count: int, now_ns: int = 0) -> list[Event]:
     return seen
 
 
+def runs(firsts: Iterable[int], places: Iterable[int]) -> Runs:
+    """Blocks of the device, each into its place in the first arena."""
+    pairs = tuple(zip(firsts, places, strict=False))
+    return Runs(BLOCK, tuple(first for first, _at in pairs), tuple((0, at * BLOCK, BLOCK) for _first, at in pairs))
+
+
 def numbers(memory: memoryview) -> list[int]:
     """The number of each block in memory."""
     return [int.from_bytes(memory[at : at + 4], "big") for at in range(0, memory.nbytes, BLOCK)]
@@ -82,9 +88,8 @@ def test_a_post_of_many_ranges_ends_once_with_each_in_its_place(opener: Opener, 
     arena = one.register(allocate(BLOCKS * BLOCK))
     order = list(range(BLOCKS))
     random.Random(5).shuffle(order)  # noqa: S311  # an order that is no order
-    ranges = [Part(of * BLOCK, arena.region(at * BLOCK, BLOCK)) for at, of in enumerate(order)]
     posts = [
-        BlockPost(ONE, tag, BlockOp.READ, parts=tuple(ranges[at : at + 100]))
+        BlockPost(ONE, tag, BlockOp.READ, runs=runs(order[at : at + 100], range(at, BLOCKS)))
         for tag, at in enumerate(range(0, BLOCKS, 100))
     ]
 
@@ -101,11 +106,12 @@ def test_what_is_written_in_many_ranges_is_read_back(opener: Opener, tmp_path: P
     arena = one.register(allocate(64 * BLOCK))
     for at in range(64):
         arena.view[at * BLOCK] = at + 1
-    parts = tuple(Part((63 - at) * BLOCK, arena.region(at * BLOCK, BLOCK)) for at in range(64))
 
-    for tag, op in enumerate((BlockOp.WRITE, BlockOp.WRITE_DURABLE, BlockOp.FLUSH)):
-        one.post([BlockPost(ONE, tag, op, parts=parts[tag::2] if op is not BlockOp.FLUSH else ())], 0)
+    for tag, op in enumerate((BlockOp.WRITE, BlockOp.WRITE_DURABLE)):
+        one.post([BlockPost(ONE, tag, op, runs=runs(range(63 - tag, -1, -2), range(tag, 64, 2)))], 0)
         assert collect(one, 1) == [Done(ONE, tag)]
+    one.post([BlockPost(ONE, 9, BlockOp.FLUSH)], 0)
+    assert collect(one, 1) == [Done(ONE, 9)]
 
     assert [path.read_bytes()[at * BLOCK] for at in range(64)] == list(range(64, 0, -1))
 
@@ -113,18 +119,24 @@ def test_what_is_written_in_many_ranges_is_read_back(opener: Opener, tmp_path: P
 def test_one_bad_range_is_refused_with_its_batch(opener: Opener) -> None:
     one = opener()
     arena = one.register(allocate(4 * BLOCK))
-    good = Part(0, arena.region(0, BLOCK))
-    for bad in (
-        Part(BLOCKS * BLOCK, arena.region(0, BLOCK)),
-        Part(-BLOCK, arena.region(0, BLOCK)),
-        Part(100, arena.region(0, BLOCK)),
-        Part(0, arena.region(0, 100)),
-        Part(0, arena.region(0, 0)),
-        Part(0, arena.region(0, BLOCK)._replace(address=4 * BLOCK)),
-        Part(0, arena.region(0, BLOCK)._replace(key=77)),
+    good = (0, 0, BLOCK)
+    for first, view in (
+        (BLOCKS, good),
+        (-1, good),
+        (1 << 63, good),
+        (0, (0, 0, 100)),
+        (0, (0, 0, 0)),
+        (0, (0, 4 * BLOCK, BLOCK)),
+        (0, (0, -BLOCK, BLOCK)),
+        (0, (0, 0, 8 * BLOCK)),
+        (0, (1, 0, BLOCK)),
     ):
+        bad = Runs(BLOCK, (0, first), (good, view))
+        fine = BlockPost(ONE, 1, BlockOp.READ, 0, arena.region(0, BLOCK))
         with pytest.raises(LocalProtocolError):
-            one.post([BlockPost(ONE, 1, BlockOp.READ, parts=(good, bad))], 0)
+            one.post([fine, BlockPost(ONE, 2, BlockOp.READ, runs=bad)], 0)
+    with pytest.raises(LocalProtocolError, match="alignment"):
+        one.post([BlockPost(ONE, 1, BlockOp.READ, runs=Runs(100, (1,), (good,)))], 0)
     assert one.poll(0) == []
 
 
@@ -134,10 +146,10 @@ def test_late_posts_are_held_until_nothing_writes_to_their_memory(opener: Opener
     tags = range(64)
     step = BLOCKS // 64
 
-    def parts(tag: int) -> tuple[Part, ...]:
-        return tuple(Part(at * BLOCK, arena.region(at * BLOCK, BLOCK)) for at in range(tag * step, (tag + 1) * step))
+    def part(tag: int) -> range:
+        return range(tag * step, (tag + 1) * step)
 
-    one.post([BlockPost(ONE, tag, BlockOp.READ, deadline_ns=100, parts=parts(tag)) for tag in tags], 0)
+    one.post([BlockPost(ONE, tag, BlockOp.READ, deadline_ns=100, runs=runs(part(tag), part(tag))) for tag in tags], 0)
     seen = one.poll(100)  # 4096 reads of 4 KiB, and nobody has waited for one
     held = {event.tag for event in seen if isinstance(event, Done) and event.held}
     assert held
@@ -158,8 +170,7 @@ def test_late_posts_are_held_until_nothing_writes_to_their_memory(opener: Opener
 def test_a_connection_is_gone_when_none_of_its_ranges_is_in_flight(opener: Opener) -> None:
     one = opener(threads=1, entries=2)
     arena = one.register(allocate(BLOCKS * BLOCK))
-    parts = tuple(Part(at * BLOCK, arena.region(at * BLOCK, BLOCK)) for at in range(BLOCKS))
-    one.post([BlockPost(ONE, 1, BlockOp.READ, parts=parts)], 0)
+    one.post([BlockPost(ONE, 1, BlockOp.READ, runs=runs(range(BLOCKS), range(BLOCKS)))], 0)
 
     one.disconnect(ONE, 0)
 
@@ -178,8 +189,7 @@ def test_closing_leaves_nothing_in_flight_and_no_descriptor(disk: Path, by: By) 
         one = BlockTransport(BlockConfig(disk, by=by, entries=entries))
         one.connect(Connect(ONE, 1, 64, b"", 0), 0)
         arena = one.register(allocate(BLOCKS * BLOCK))
-        parts = tuple(Part(at * BLOCK, arena.region(at * BLOCK, BLOCK)) for at in range(BLOCKS))
-        one.post([BlockPost(ONE, tag, BlockOp.READ, parts=parts) for tag in range(4)], 0)
+        one.post([BlockPost(ONE, tag, BlockOp.READ, runs=runs(range(BLOCKS), range(BLOCKS))) for tag in range(4)], 0)
         one.close()
         found = bytes(arena.view)
         assert arena.view == found
@@ -190,10 +200,9 @@ def test_errors_of_the_kernel_say_who_must_act(opener: Opener, tmp_path: Path) -
     path = tmp_path / "short"
     path.write_bytes(bytes(8 * BLOCK))
     one = opener(path, direct=False)
-    arena = one.register(allocate(8 * BLOCK))
+    one.register(allocate(8 * BLOCK))
     os.truncate(path, 2 * BLOCK)
-    parts = tuple(Part(at * BLOCK, arena.region(at * BLOCK, BLOCK)) for at in range(8))
-    one.post([BlockPost(ONE, 1, BlockOp.READ, parts=parts)], 0)
+    one.post([BlockPost(ONE, 1, BlockOp.READ, runs=runs(range(8), range(8)))], 0)
     (done,) = collect(one, 1)
     assert isinstance(done, Done)
     assert isinstance(done.error, MediumError)

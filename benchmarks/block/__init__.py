@@ -1,0 +1,1 @@
+"""Files and disks: the engine's `block` beside fio and NIXL POSIX, in one run. `python -m benchmarks.block --help`."""

@@ -1,0 +1,42 @@
+"""fio, as who knows it would run it for random reads at a depth: one job, O_DIRECT, and each engine that may be best.
+
+One job with the depth in its queue is the peer. Beside it stands a row of its own: one process for each read in flight,
+which takes all cores and reads into few buffers, that stay in the CPU's cache.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+from benchmarks.block.row import MIB, Result, Row
+
+__all__ = ("ENGINES", "JOBS", "read", "version")
+
+ENGINES = {
+    "io_uring": ("--ioengine=io_uring",),
+    "io_uring, registered": ("--ioengine=io_uring", "--registerfiles=1", "--fixedbufs=1"),
+    "libaio": ("--ioengine=libaio",),
+}
+JOBS = "psync, a process a read"
+
+
+def read(engine: str, row: Row, path: Path, run_ms: int) -> Result:
+    """Returns one round; CPU is what fio says of its jobs, without its own start."""
+    alone = engine != JOBS
+    how = (*ENGINES[engine], f"--iodepth={row.depth}") if alone else ("--ioengine=psync", f"--numjobs={row.depth}")
+    command = [
+        *("fio", "--name=peer", f"--filename={path}", "--rw=randread", "--norandommap", "--randrepeat=0"),
+        *("--direct=1", "--invalidate=0", f"--bs={row.bytes}", "--time_based", f"--runtime={run_ms}ms", *how),
+        *("--output-format=json", "--disable_lat=1", "--disable_slat=1", "--disable_clat=1", "--gtod_reduce=1"),
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    jobs = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    moved = sum(job["read"]["io_bytes"] for job in jobs)
+    longest_ms = max(job["read"]["runtime"] for job in jobs)
+    cpu_s = sum((job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1e3 for job in jobs)
+    return Result(moved / MIB / (longest_ms / 1e3), cpu_s / (moved / MIB / 1024))
+
+
+def version() -> str:
+    """Returns fio's version."""
+    return subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout.strip()

@@ -1,0 +1,98 @@
+"""NIXL's POSIX backend on a file, batched. `python -m benchmarks.block.nixl_posix PATH BYTES DEPTH BACKEND`.
+
+As its examples do it, and as it is fastest from Python: descriptors of all places in file and memory are prepared once,
+a batch is made of their indices by one call, and polled. Two batches of half the depth are open, so that one reads
+while the other is made. Needs `nixl` and numpy, and nothing of fabricctl but this folder.
+"""
+
+import ctypes
+import mmap
+import os
+import random
+import sys
+import time
+from typing import Any
+
+from benchmarks.block.row import mark
+from benchmarks.block.worker import serve
+
+BATCHES = 2
+
+
+class Reader:
+    """Keeps batches open.
+
+    Args:
+        path: the file.
+        size: bytes of a read. depth: reads in flight.
+        backend: `use_aio`, `use_uring` or `use_posix_aio`.
+    """
+
+    def __init__(self, path: str, size: int, depth: int, backend: str) -> None:
+        from nixl._api import nixl_agent, nixl_agent_config  # not a dependency of this project
+
+        self.size, self.each = size, depth // BATCHES
+        self.agent = nixl_agent("bench", nixl_agent_config(enable_prog_thread=False, backends=[]))
+        chosen = {name: str(name == backend).lower() for name in ("use_aio", "use_uring", "use_posix_aio")}
+        self.agent.create_backend("POSIX", chosen)
+        self.file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+        length = os.fstat(self.file).st_size
+        self.count = length // size
+        self.memory = mmap.mmap(-1, size * depth)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.agent.register_memory([(base, size * depth, 0, "")], "DRAM", backends=["POSIX"])
+        self.agent.register_memory([(0, length, self.file, "")], "FILE", backends=["POSIX"])
+        near = [(base + at * size, size, 0) for at in range(depth)]
+        far = [(at * size, size, self.file) for at in range(self.count)]
+        self.near = self.agent.prep_xfer_dlist("NIXL_INIT_AGENT", near, "DRAM", backends=["POSIX"])
+        self.far = self.agent.prep_xfer_dlist("bench", far, "FILE", backends=["POSIX"])
+        self.random = random.Random(11)
+        self.slots = [list(range(at * self.each, (at + 1) * self.each)) for at in range(BATCHES)]
+        self.seen: list[list[int]] = [[]] * BATCHES
+
+    def begin(self, batch: int) -> Any:
+        """Returns an open batch at random places."""
+        places = self.seen[batch] = self.random.choices(range(self.count), k=self.each)
+        handle = self.agent.make_prepped_xfer(
+            "READ", self.near, self.slots[batch], self.far, places, backends=["POSIX"]
+        )
+        if self.agent.transfer(handle) == "ERR":
+            raise SystemExit("NIXL refused a batch")
+        return handle
+
+    def run(self, end_s: float) -> int:
+        """Reads until then, and until all that was begun has ended; returns bytes."""
+        handles = {batch: self.begin(batch) for batch in range(BATCHES)}
+        ended = 0
+        while handles:
+            for batch, handle in list(handles.items()):
+                state = self.agent.check_xfer_state(handle)
+                if state == "ERR":
+                    raise SystemExit("NIXL failed a batch")
+                if state == "DONE":
+                    ended += self.each * self.size
+                    handle.release()
+                    if time.perf_counter() < end_s:
+                        handles[batch] = self.begin(batch)
+                    else:
+                        del handles[batch]
+        return ended
+
+    def check(self) -> None:
+        """Looks at the start of each run that was read last."""
+        for slots, places in zip(self.slots, self.seen, strict=True):
+            for slot, place in zip(slots, places, strict=True):
+                found = self.memory[slot * self.size : slot * self.size + 8]
+                if found != mark(place * self.size):
+                    raise SystemExit(f"NIXL read wrong bytes at {place * self.size}: {found!r}")
+
+
+def main() -> None:
+    """Serves rounds."""
+    path, size, depth, backend = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    reader = Reader(path, size, depth, backend)
+    serve("nixl", reader.run, reader.check)
+
+
+if __name__ == "__main__":
+    main()

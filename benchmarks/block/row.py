@@ -1,0 +1,44 @@
+"""What is measured: rows, and one result of one contender. Knows nobody who reads."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ("KIB", "MARK", "MIB", "Result", "Row", "mark")
+
+KIB, MIB = 1 << 10, 1 << 20
+MARK = 64 * KIB  # each run of so many bytes of a file starts with its own number
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Random reads of one size.
+
+    Attributes:
+        place: "tmpfs" or "disk".
+        bytes: of a read.
+        depth: reads in flight at most.
+        least: the bar: the lower end of the interval of ours to fio; None: its upper end must reach 1.
+    """
+
+    place: str
+    bytes: int
+    depth: int
+    least: float | None
+
+    @property
+    def name(self) -> str:
+        """As it is printed."""
+        size = f"{self.bytes // MIB} MiB" if self.bytes >= MIB else f"{self.bytes // KIB} KiB"
+        return f"{self.place}, {size} x {self.depth}"
+
+
+class Result(NamedTuple):
+    """One round of one contender: MiB/s, and seconds of CPU for each GiB."""
+
+    mib_s: float
+    cpu_s_gib: float
+
+
+def mark(offset: int) -> bytes:
+    """Returns what stands at the start of the run at `offset`."""
+    return (offset // MARK).to_bytes(8, "little")
