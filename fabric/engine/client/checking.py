@@ -132,11 +132,11 @@ def _check_deadline(deadline_ns: int | None) -> None:
         raise LocalProtocolError("a deadline in the past", found=f"{deadline_ns} ns from now")
 
 
-def request_of(number: int, work: Read | Write, length: int, described: Described, now_ns: int) -> Request:
+def request_of(number: RequestId, work: Read | Write, length: int, described: Described, now_ns: int) -> Request:
     """Returns the request of a checked read or write."""
     extents = _extents(work, length, described.namespace)
     at_ns = None if work.deadline_ns is None else now_ns + work.deadline_ns
-    values = (RequestId(number), extents, work.views, work.op, work.tenant, work.urgency, at_ns, work.key, "")
+    values = (number, extents, work.views, work.op, work.tenant, work.urgency, at_ns, work.key, "")
     return _new(Request, values)
 
 

@@ -14,11 +14,11 @@ Nothing happens between calls: whoever holds an engine steps it, or waits on its
 longest wait. No thread is made but the one of `Settings.keep_alive_thread`. Used from one thread. Time is the clock's.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from fabric.engine.client.checking import checked_length, plan_of, request_of
 from fabric.engine.client.descriptor import Descriptor
@@ -80,7 +80,7 @@ class Engine:
         self._dealer = Dealer(policy, ranges=link.namespace().ranges)
         self._orders = Orders(policy, link.namespace().namespace.target)
         self._timer_ns: int | None = None
-        self._numbers = count(1)
+        self._numbers = cast("Iterator[RequestId]", count(1))
         self._buffers: list[Buffer] = []
         self._live: dict[RequestId, Future] = {}
         self._abandoned: dict[RequestId, Future] = {}
@@ -161,10 +161,11 @@ class Engine:
         moves: list[tuple[Read | Write, Future]] = []
         orders: list[tuple[Plan, Future, int | None]] = []
         for work in wanted:
-            number = RequestId(next(self._numbers))
+            number = next(self._numbers)
             if isinstance(work, _MOVES):
                 future = Future(number, checked_length(work, described, self._buffers))
-                self._quarantine.check(work.views)
+                if self._quarantine.bytes:
+                    self._quarantine.check(work.views)
                 moves.append((work, future))
             else:
                 plan, length = plan_of(work, described)

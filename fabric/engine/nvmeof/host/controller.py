@@ -15,9 +15,9 @@ looked for anew, and may ring early.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from fabric.engine.nvmeof.errors import ControllerLostError, NotReadyError, QueueFullError, status_error
 from fabric.engine.nvmeof.host import outputs as out
@@ -50,7 +50,7 @@ class Controller:
         self.config = config
         self._life = Lifecycle(config)
         self._emit = self._life.outputs.append
-        self._requests = itertools.count(1)
+        self._requests = cast("Iterator[out.RequestId]", itertools.count(1))
         self._discovery = DiscoveryReader(self._life)
         self._timer_ns: int | None = None
         self._has_moved = True  # an input may have brought the next timer forward
@@ -135,7 +135,7 @@ class Controller:
         if transfer is None:
             return self._send(queue, prepare(request, namespace, life.bring_up.limits), timeout, now_ns)
         words, region = transfer
-        identifier = out.RequestId(next(self._requests))
+        identifier = next(self._requests)
         deadline_ns = now_ns + timeout
         pending = _new(Pending, (self, qid, now_ns, identifier))
         self._emit(queue.transfer(words, region, pending, deadline_ns))
@@ -167,7 +167,7 @@ class Controller:
         """
         self._need_live()
         self._has_moved = True
-        identifier = out.RequestId(next(self._requests))
+        identifier = next(self._requests)
         self._discovery.start(identifier, now_ns)
         return identifier
 
@@ -283,7 +283,7 @@ class Controller:
 
     def _send(self, queue: Queue, body: Body, timeout_ns: int, now_ns: int) -> out.RequestId:
         self._has_moved = True
-        identifier = out.RequestId(next(self._requests))
+        identifier = next(self._requests)
         queue.submit(body, self, now_ns, timeout_ns=timeout_ns, request=identifier)
         return identifier
 
