@@ -3,21 +3,32 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from fabric.engine.client import Engine, Read, Settings, Write, open_engine
+from fabric.engine.client.address import MemoryAddress, RdmaAddress
+from fabric.engine.client.controllerlink import ControllerLink
+from fabric.engine.client.opening import enter, host_config
 from fabric.engine.client.work import Flush
 from fabric.engine.nvmeof.errors import MediumError, PathError, QueueLostError, status_error
-from fabric.engine.nvmeof.host import ConnectionId, QueueMemory
+from fabric.engine.nvmeof.host import ConnectionId, Controller, QueueMemory
+from fabric.engine.nvmeof.target import Subsystem, Target
+from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
 from fabric.engine.nvmeof.wire.status import DNR, Status
+from fabric.engine.queues import Path as Ports
 from fabric.engine.trace import TraceError, replay
 from fabric.engine.trace.coding import error_from, event_from, plain, plain_error
+from fabric.engine.trace.recording import RecordedEngine, Recorder
 from fabric.engine.trace.writer import TraceWriter
 from fabric.engine.transport import base
 from fabric.engine.transport.faults import Fault, FaultKind
+from fabric.engine.transport.memory import MemoryTransport
+from fabric.engine.transport.service import Service
 from fabric.engine.transport.shape import Shape
+from fabric.engine.transport.storage import RamStorage
 from fabric.errors import EngineError, EnvironmentMissingError, LocalProtocolError, RemoteProtocolError, TransportError
 from tests.unit.engine.client.rig import MIB, MS, POLICY, in_memory, reads, served, writes
 from tests.unit.engine.trace.rig import Story
@@ -195,6 +206,58 @@ def test_files_that_are_no_traces_are_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(TraceError, match=message):
             replay(path)
+
+
+def test_what_a_transport_refuses_is_refused_again(tmp_path: Path) -> None:
+    engine, _ = in_memory(settings=Settings(trace=tmp_path / "trace"))
+    with engine:
+        with pytest.raises(LocalProtocolError, match="cannot be registered"):
+            engine.register(memoryview(bytes(4096)))
+        buffer = engine.allocate(4096)
+        assert engine.wait(engine.submit([Read(0, (buffer.view(),))]))
+
+    assert replay(tmp_path / "trace").same
+    assert '"k":"refused"' in (tmp_path / "trace").read_text()
+
+
+def test_nothing_is_left_open_when_there_is_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentMissingError, match="cannot be opened"):
+        open_engine((tmp_path / "none").as_uri(), settings=Settings(trace=tmp_path / "trace"))
+
+    assert (tmp_path / "trace").read_bytes() == b""
+
+
+def test_a_run_over_keys_and_addresses_happens_again_as_over_rdma(tmp_path: Path) -> None:
+    address, settings = RdmaAddress("192.0.2.1", nqn=MemoryAddress().nqn), Settings()
+    recorder = Recorder(TraceWriter(tmp_path / "trace"), time.monotonic_ns)
+    nqn = MemoryAddress().nqn
+    target = Target(subsystems=[Subsystem(nqn, {1: IdentifyNamespace(8192, 9)})], transport="rdma")
+    served_here = Service(target, RamStorage({(nqn, 1): 4 * MIB}))
+    transport = recorder.transport(MemoryTransport(served_here, keyed=True))
+    link = ControllerLink(Controller(host_config(address, POLICY, settings)), transport, 1, Ports("any", "192.0.2.1"))
+    recorder.begin(address, POLICY, settings, link)
+    with recorder.call("open"):
+        news, fitted = enter(link, POLICY, settings, recorder.now_ns)
+    with RecordedEngine(link, news, fitted, settings, recorder) as engine:
+        story(engine)
+
+    report = replay(tmp_path / "trace")
+
+    assert report.same, str(report)
+    assert '"transport":"rdma"' in (tmp_path / "trace").read_text()
+
+
+def test_a_call_that_the_replay_does_not_know_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    Story(path, 3).engine.close()
+    lines = path.read_text().splitlines()
+    at = next(
+        at for at, line in enumerate(lines) if json.loads(line) | {"ns": 0} == {"k": "call", "op": "step", "ns": 0}
+    )
+    path.write_text("\n".join([*lines[:at], '{"k":"call","op":"hop"}', *lines[at + 1 :]]) + "\n")
+
+    with pytest.raises(TraceError, match=f"{at + 2}: a call that is not known"):
+        replay(path)
 
 
 def test_another_process_replays_it(tmp_path: Path) -> None:
