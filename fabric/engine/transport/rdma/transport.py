@@ -256,7 +256,8 @@ class RdmaTransport:
         self._links.clear()
         self._by_cm.clear()
         self._closing.clear()
-        self._release_device()
+        if not self._is_removed:
+            self._release_device()
         self._manager.forget_removed()
         self._manager.close()
         self._epoll.close()

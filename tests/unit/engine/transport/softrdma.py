@@ -363,13 +363,16 @@ class SoftFabric:
         self.adapter = SoftAdapter(self, name, capacity)
         return self.adapter
 
-    def pump(self) -> None:
-        """Carries what the target says."""
+    def pump(self) -> bool:
+        """Carries what the target says; returns whether it said anything."""
+        said = False
         while wire := self.service.poll(self.now_ns):
+            said = True
             for output in wire:
                 one = self.by_peer.get(output.peer)
                 if one is not None and one.pair is not None:
                     self._carry(output, one, one.pair)
+        return said
 
     def _carry(self, output: WireOutput, one: SoftId, pair: SoftPair) -> None:
         match output:
@@ -415,7 +418,9 @@ class SoftRdmaTransport(RdmaTransport):
     def poll(self, now_ns: int) -> list[Event]:
         self.fabric.now_ns = now_ns
         self.fabric.pump()
-        return super().poll(now_ns)
+        while not (events := super().poll(now_ns)) and self.fabric.pump():
+            pass
+        return events
 
     def next_timer_ns(self) -> int | None:
         due = [at for at in (super().next_timer_ns(), self.fabric.service.next_timer_ns()) if at is not None]
