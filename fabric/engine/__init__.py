@@ -2,7 +2,8 @@
 
 It imports `qos` and floor 0 only: it runs inside an inference server, where netmiko, Ansible and pydantic have no
 business. `open` is the way in; `client` is what it returns. Below it: `nvmeof` is the protocol, sans-I/O; `queues`
-deals transfers, `transport` carries them. The key-value store comes beside them.
+deals transfers, `transport` carries them. Beside it: `metrics` counts, `trace` records a run and runs it again. The
+key-value store comes beside them.
 """
 
 from typing import TYPE_CHECKING

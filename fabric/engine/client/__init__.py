@@ -6,7 +6,7 @@
 | work, checking, orders | buffers, work, futures; whether a batch can be right; what moves no data |
 | engine | batches in, futures out; steps when told |
 | link, controllerlink, blocklink | the way to a namespace: a controller over a transport, or a device |
-| keptlink | a way that a thread steps too |
+| keptlink, measuredlink | a way that a thread steps too; one that is counted |
 | quarantine, descriptor | memory that may still be written to; what to wait on |
 | opening, discovery | from a URL to an engine, to what a target offers |
 | copying, serving | runs of blocks in and out; a soft target to try things on |

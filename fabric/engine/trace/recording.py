@@ -230,7 +230,7 @@ class RecordedEngine(Engine):
 
     def step(self) -> list[Future]:
         """See `Engine`."""
-        with self._recorder.call("step", due_ns=self.next_timer_ns()) as told:
+        with self._recorder.call("step", due_ns=None if self._is_closed else self.next_timer_ns()) as told:
             ended = super().step()
             told.update(ended_line(self, ended))
         if any(one.error is not None for one in ended):

@@ -85,6 +85,7 @@ def test_steps_without_anything_to_do_are_not_recorded(tmp_path: Path) -> None:
     with engine:
         for _ in range(1000):
             engine.step()
+    assert engine.step() == []
 
     assert (tmp_path / "trace").read_text().count('"step"') < 10
 
