@@ -59,6 +59,7 @@ def test_a_caller_that_stalls_keeps_its_controller_and_what_it_asked_for() -> No
     assert threads() == []
 
 
+@pytest.mark.slow
 def test_without_the_thread_the_target_drops_a_caller_that_stalls_and_reads_are_sent_again() -> None:
     with served(profile=STRICT) as target:
         engine = opened(target, thread=False)
@@ -77,6 +78,7 @@ def test_without_the_thread_the_target_drops_a_caller_that_stalls_and_reads_are_
         engine.close()
 
 
+@pytest.mark.slow
 def test_the_thread_connects_again_while_nobody_looks() -> None:
     with served() as target:
         engine = opened(target, thread=True)
@@ -211,6 +213,7 @@ def test_an_error_in_the_thread_is_the_end_of_the_link() -> None:
     link.close()
 
 
+@pytest.mark.slow
 def test_work_of_both_threads_at_once_costs_no_wrong_byte() -> None:
     with served() as target:
         way = make_link(parse_address(target.url), POLICY, Settings(), None)

@@ -108,7 +108,7 @@ class Store:
         self.written.pop(place, None)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_what_was_flushed_or_written_through_survives_every_power_loss(seed: int) -> None:
     storage = Cached()
     with served() as target:
