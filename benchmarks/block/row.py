@@ -17,12 +17,14 @@ class Row:
         place: "tmpfs" or "disk".
         bytes: of a read.
         depth: reads in flight at most.
+        ranges: that a request of ours reads.
         least: the bar: the lower end of the interval of ours to fio; None: its upper end must reach 1.
     """
 
     place: str
     bytes: int
     depth: int
+    ranges: int
     least: float | None
 
     @property

@@ -227,7 +227,7 @@ def make_link(
             transport = fabrics_transport(address, settings)
             return ControllerLink(controller, carry(transport), address.nsid, Path("any", f"{host}:{port}"))
         case BlockAddress(path):
-            block = BlockTransport(BlockConfig(path, settings.threads, settings.direct))
+            block = BlockTransport(BlockConfig(path, settings.threads, settings.direct, depth=settings.device_depth))
             place = Place(str(path), block.device.length, block.device.alignment)
             return BlockLink(carry(block), place, policy, _command_ns(policy, settings))
         case MemoryAddress(length, nqn, nsid):

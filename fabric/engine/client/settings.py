@@ -26,7 +26,8 @@ class Settings:
         keep_alive_thread: a thread sends it while nobody steps the engine, and connects again; see `keptlink`.
         quarantine_bytes: of abandoned transfers that may still land; while there are so many, nothing new is taken.
         direct: O_DIRECT for files and devices.
-        threads: that work on a file or device, as its depth.
+        threads: that work on a file or device, as its depth, where io_uring does not.
+        device_depth: ranges of a file or device in flight at most by io_uring; what is more waits in this process.
         tos: type of service of what this side sends, DSCP x 4; over RDMA the target answers in it. None: the
             system's default.
         metrics: `Engine.metrics` counts; off, it has nothing of the queues.
@@ -42,6 +43,7 @@ class Settings:
     quarantine_bytes: int = 64 << 20
     direct: bool = True
     threads: int = 4
+    device_depth: int = 256
     tos: int | None = None
     metrics: bool = True
     trace: Path | None = None

@@ -93,7 +93,7 @@ def open_carrier(
     place = device.length, device.alignment
     if by is By.IO_URING:
         try:
-            fast = core.Core(device.descriptor, signal, place, entries=config.entries)
+            fast = core.Core(device.descriptor, signal, place, depth=config.depth, cpus=device.cpus)
         except EnvironmentMissingError:  # seccomp of containers, kernel.io_uring_disabled, before 5.6
             if config.by is By.IO_URING:
                 raise

@@ -4,7 +4,8 @@
  * core.py is its only caller, and says what each call does.
  *
  * A job is a post; a part is one range of the device with its memory. Parts of a job are carried out in any order.
- * Threads take parts; a ring takes as many as its completion queue holds, the rest wait here.
+ * Threads take a part each. A ring has one thread, which keeps as many in flight as it may; the rest wait here. Only
+ * when a whole job has ended is the caller woken: what happens for each part costs nobody else anything.
  */
 
 #define _GNU_SOURCE
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -27,6 +29,7 @@
 #define TMPFS_MAGIC 0x01021994   /* linux/magic.h */
 #define RAMFS_MAGIC 0x858458f6
 #define MOST_ENTRIES 4096
+#define MOST_BUFFERS 1024
 #define MOST_BYTES 0x7ffff000u   /* Linux moves no more in one call: read(2) */
 #ifndef IORING_SETUP_COOP_TASKRUN
 #define IORING_SETUP_COOP_TASKRUN (1U << 8)
@@ -41,6 +44,7 @@ struct part {
 	struct part *next;
 	uint64_t offset, length;
 	char *memory;
+	unsigned arena;
 };
 
 struct job {
@@ -54,7 +58,9 @@ struct job {
 };
 
 struct ring {
-	int fd;
+	int fd, kick; /* kick: an eventfd that the ring reads, so that it hears of new parts while it waits */
+	int hears, sleeps, has_buffers;
+	uint64_t word; /* where the kick is read to */
 	unsigned entries, room, inflight;
 	void *memory, *sqes_memory;
 	size_t memory_bytes, sqes_bytes;
@@ -66,14 +72,15 @@ struct ring {
 
 struct arena {
 	uint64_t base, size;
+	int is_fixed; /* the ring has its pages: nothing is pinned and let go for each read */
 };
 
 struct carrier {
 	int fd, event, stopping;
 	uint64_t length, unit; /* of the device */
-	struct arena *arenas;  /* by number; changed by the caller's thread alone */
+	struct arena *arenas;  /* by number */
 	size_t arena_count;
-	pthread_mutex_t lock; /* over all below; a ring is used by one thread and needs none of it */
+	pthread_mutex_t lock; /* over all below, and the arenas */
 	pthread_cond_t work;
 	unsigned idle, count;
 	pthread_t *threads;
@@ -207,7 +214,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static int start_threads(struct carrier *one, unsigned count, const uint64_t *cpus)
+static int start_threads(struct carrier *one, unsigned count, const uint64_t *cpus, void *(*run)(void *))
 {
 	sigset_t all, before;
 	const uint64_t *set = cpus;
@@ -219,7 +226,7 @@ static int start_threads(struct carrier *one, unsigned count, const uint64_t *cp
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the interpreter's */
 	while (one->count < count && !error) {
-		error = pthread_create(&one->threads[one->count], NULL, work, one);
+		error = pthread_create(&one->threads[one->count], NULL, run, one);
 		if (!error && set && *set) {
 			cpu_set_t wanted;
 			CPU_ZERO(&wanted);
@@ -258,14 +265,16 @@ static int supports_read(int fd)
 	return supported;
 }
 
-static int open_ring(struct carrier *one, unsigned entries)
+static int open_ring(struct carrier *one, unsigned depth)
 {
+	struct io_uring_rsrc_register buffers = {.nr = MOST_BUFFERS, .flags = IORING_RSRC_REGISTER_SPARSE};
 	struct ring *ring = &one->ring;
 	struct io_uring_params params = {.flags = IORING_SETUP_COOP_TASKRUN};
 	size_t sq_bytes, cq_bytes;
 	char *base;
 
-	entries = entries > MOST_ENTRIES ? MOST_ENTRIES : entries;
+	unsigned entries = depth + 1 > MOST_ENTRIES ? MOST_ENTRIES : depth + 1;
+
 	ring->fd = (int)syscall(__NR_io_uring_setup, entries, &params);
 	if (ring->fd < 0 && errno == EINVAL) { /* before 5.19 */
 		memset(&params, 0, sizeof params);
@@ -286,7 +295,8 @@ static int open_ring(struct carrier *one, unsigned entries)
 	ring->sqes_memory = mmap(NULL, ring->sqes_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
 				 IORING_OFF_SQES);
 	if (ring->memory == MAP_FAILED || ring->sqes_memory == MAP_FAILED ||
-	    syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_EVENTFD, &one->event, 1) < 0) {
+	    syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_FILES, &one->fd, 1) < 0 ||
+	    (ring->kick = eventfd(0, EFD_CLOEXEC)) < 0) {
 		int error = errno;
 		if (ring->memory != MAP_FAILED)
 			munmap(ring->memory, ring->memory_bytes);
@@ -306,67 +316,107 @@ static int open_ring(struct carrier *one, unsigned entries)
 	ring->cqes = (struct io_uring_cqe *)(void *)(base + params.cq_off.cqes);
 	ring->sqes = ring->sqes_memory;
 	ring->entries = params.sq_entries;
-	ring->room = params.cq_entries; /* never more in flight, so that no completion finds the queue full */
-	one->told = 1;                  /* the kernel tells */
+	ring->room = depth < params.cq_entries ? depth : params.cq_entries - 1; /* with the kick, never more than fit */
+	ring->has_buffers = syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS2, &buffers,
+				    sizeof buffers) >= 0;
 	one->has_ring = 1;
 	return 0;
 }
 
-static void describe(struct io_uring_sqe *sqe, int fd, struct part *part)
+/* Gives the ring the pages of an arena, where the kernel can (5.19) and the limit of locked memory allows it. */
+static int fix(struct ring *ring, unsigned number, const struct arena *arena)
 {
-	static const uint8_t codes[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC, IORING_OP_WRITE};
+	struct iovec memory = {(void *)(uintptr_t)arena->base, arena->size};
+	struct io_uring_rsrc_update2 update = {.offset = number, .data = (uint64_t)(uintptr_t)&memory, .nr = 1};
+
+	if (!ring->has_buffers || number >= MOST_BUFFERS || !arena->size)
+		return 0;
+	return syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof update) == 1;
+}
+
+static void describe(const struct carrier *one, struct io_uring_sqe *sqe, struct part *part)
+{
+	int fixed, writes = part->job->op == OP_WRITE || part->job->op == OP_WRITE_DURABLE;
 
 	memset(sqe, 0, sizeof *sqe);
-	sqe->opcode = codes[part->job->op];
-	sqe->fd = fd;
+	sqe->flags = IOSQE_FIXED_FILE; /* number 0, the only one */
 	sqe->user_data = (uint64_t)(uintptr_t)part;
 	if (part->job->op == OP_SYNC) {
+		sqe->opcode = IORING_OP_FSYNC;
 		sqe->fsync_flags = IORING_FSYNC_DATASYNC;
 		return;
 	}
+	fixed = one->arenas[part->arena].is_fixed;
+	if (writes)
+		sqe->opcode = fixed ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE;
+	else
+		sqe->opcode = fixed ? IORING_OP_READ_FIXED : IORING_OP_READ;
 	if (part->job->op == OP_WRITE_DURABLE)
 		sqe->rw_flags = RWF_DSYNC;
+	if (fixed)
+		sqe->buf_index = (uint16_t)part->arena;
 	sqe->addr = (uint64_t)(uintptr_t)part->memory;
 	sqe->len = part->length > MOST_BYTES ? MOST_BYTES : (uint32_t)part->length;
 	sqe->off = part->offset;
 }
 
-/* Hands over what there is room for. Returns whether a part ended here, without the kernel. */
-static int pump(struct carrier *one)
+static void listen_for_kick(struct ring *ring, struct io_uring_sqe *sqe)
+{
+	memset(sqe, 0, sizeof *sqe);
+	sqe->opcode = IORING_OP_READ;
+	sqe->fd = ring->kick;
+	sqe->addr = (uint64_t)(uintptr_t)&ring->word;
+	sqe->len = sizeof ring->word;
+	ring->hears = 1;
+}
+
+/* Puts what there is room for into the submission queue, and returns how much stands there. */
+static unsigned prepare(struct carrier *one)
 {
 	struct ring *ring = &one->ring;
-	int ended = 0;
+	unsigned tail = atomic_load_explicit(ring->sq_tail, memory_order_relaxed);
+	unsigned head = atomic_load_explicit(ring->sq_head, memory_order_acquire);
 
-	for (;;) {
-		unsigned tail = atomic_load_explicit(ring->sq_tail, memory_order_relaxed);
-		unsigned head = atomic_load_explicit(ring->sq_head, memory_order_acquire);
-		int count;
-
-		while (one->first && tail - head < ring->entries && ring->inflight < ring->room) {
+	while (tail - head < ring->entries && (!ring->hears || (one->first && ring->inflight < ring->room))) {
+		struct io_uring_sqe *sqe = &ring->sqes[tail & ring->sq_mask];
+		if (!ring->hears) {
+			listen_for_kick(ring, sqe);
+		} else {
 			struct part *part = take(one);
 			if (is_moot(part)) {
 				end_part(one, part, 0);
-				ended = 1;
 				continue;
 			}
-			describe(&ring->sqes[tail & ring->sq_mask], one->fd, part);
-			ring->array[tail & ring->sq_mask] = tail & ring->sq_mask;
-			tail++;
+			describe(one, sqe, part);
 			ring->inflight++;
 		}
-		atomic_store_explicit(ring->sq_tail, tail, memory_order_release);
-		if (tail == head)
-			return ended;
-		count = enter(ring, tail - head, 0);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0) { /* EAGAIN, EBUSY: the kernel is short of something; the next poll tries again */
-			tell(one);
-			return ended;
-		}
-		if (!one->first || ring->inflight >= ring->room)
-			if (atomic_load_explicit(ring->sq_head, memory_order_acquire) == tail)
-				return ended;
+		ring->array[tail & ring->sq_mask] = tail & ring->sq_mask;
+		tail++;
+	}
+	atomic_store_explicit(ring->sq_tail, tail, memory_order_release);
+	return tail - head;
+}
+
+static void take_result(struct carrier *one, struct part *part, int result)
+{
+	if (!part) {
+		one->ring.hears = 0;
+		return;
+	}
+	one->ring.inflight--;
+	if (result == -EINTR || result == -EAGAIN) {
+		put_first(one, part);
+	} else if (result < 0) {
+		end_part(one, part, -result);
+	} else if (part->job->op == OP_SYNC || (uint64_t)result == part->length) {
+		end_part(one, part, 0);
+	} else if (!result) {
+		end_part(one, part, EARLY);
+	} else {
+		part->memory += result;
+		part->offset += (uint64_t)result;
+		part->length -= (uint64_t)result;
+		put_first(one, part);
 	}
 }
 
@@ -376,44 +426,51 @@ static void reap(struct carrier *one)
 	unsigned head = atomic_load_explicit(ring->cq_head, memory_order_relaxed);
 
 	while (head != atomic_load_explicit(ring->cq_tail, memory_order_acquire)) {
-		struct io_uring_cqe *cqe = &ring->cqes[head & ring->cq_mask];
-		struct part *part = (struct part *)(uintptr_t)cqe->user_data;
-		int result = cqe->res;
+		struct io_uring_cqe cqe = ring->cqes[head & ring->cq_mask];
 
 		atomic_store_explicit(ring->cq_head, ++head, memory_order_release);
-		ring->inflight--;
-		if (result == -EINTR || result == -EAGAIN) {
-			put_first(one, part);
-		} else if (result < 0) {
-			end_part(one, part, -result);
-		} else if (part->job->op == OP_SYNC || (uint64_t)result == part->length) {
-			end_part(one, part, 0);
-		} else if (!result) {
-			end_part(one, part, EARLY);
-		} else {
-			part->memory += result;
-			part->offset += (uint64_t)result;
-			part->length -= (uint64_t)result;
-			put_first(one, part);
-		}
+		take_result(one, (struct part *)(uintptr_t)cqe.user_data, cqe.res);
 	}
 }
 
-static void close_ring(struct carrier *one)
+static void kick(const struct ring *ring)
 {
+	uint64_t word = 1;
+
+	while (write(ring->kick, &word, sizeof word) < 0 && errno == EINTR)
+		;
+}
+
+/* The one thread of a ring: it submits and reaps, and wakes the caller when a whole job has ended. */
+static void *run_ring(void *argument)
+{
+	struct carrier *one = argument;
 	struct ring *ring = &one->ring;
 
+	pthread_mutex_lock(&one->lock);
 	for (;;) {
-		pump(one); /* all is cancelled: it ends what was not begun, and hands over what stands in the queue */
-		if (!ring->inflight)
+		unsigned waiting = prepare(one);
+
+		if (one->stopping && !one->first && !ring->inflight)
 			break;
-		if (atomic_load(ring->sq_head) == atomic_load(ring->sq_tail))
-			enter(ring, 0, 1);
+		ring->sleeps = 1;
+		pthread_mutex_unlock(&one->lock);
+		if (enter(ring, waiting, 1) < 0 && errno != EINTR)
+			sched_yield(); /* EAGAIN, EBUSY: the kernel is short of something */
+		pthread_mutex_lock(&one->lock);
+		ring->sleeps = 0;
 		reap(one);
 	}
+	pthread_mutex_unlock(&one->lock);
+	return NULL;
+}
+
+static void close_ring(struct ring *ring)
+{
 	munmap(ring->memory, ring->memory_bytes);
 	munmap(ring->sqes_memory, ring->sqes_bytes);
 	close(ring->fd);
+	close(ring->kick);
 }
 
 /* ---- what core.py calls ---- */
@@ -446,14 +503,16 @@ void block_cancel(struct carrier *one, uint64_t token, int all)
 void block_close(struct carrier *one)
 {
 	block_cancel(one, 0, 1);
-	if (one->has_ring)
-		close_ring(one);
 	pthread_mutex_lock(&one->lock);
 	one->stopping = 1;
+	if (one->has_ring)
+		kick(&one->ring);
 	pthread_cond_broadcast(&one->work);
 	pthread_mutex_unlock(&one->lock);
 	for (unsigned index = 0; index < one->count; index++)
 		pthread_join(one->threads[index], NULL);
+	if (one->has_ring)
+		close_ring(&one->ring);
 	while (one->jobs.next != &one->jobs)
 		forget(one->jobs.next);
 	pthread_mutex_destroy(&one->lock);
@@ -464,7 +523,7 @@ void block_close(struct carrier *one)
 }
 
 struct carrier *block_open(int fd, int event, uint64_t length, uint64_t unit, unsigned threads, const uint64_t *cpus,
-			   unsigned entries, int *error)
+			   unsigned depth, int *error)
 {
 	struct carrier *one = calloc(1, sizeof *one);
 
@@ -479,7 +538,9 @@ struct carrier *block_open(int fd, int event, uint64_t length, uint64_t unit, un
 	one->jobs.next = one->jobs.previous = &one->jobs;
 	pthread_mutex_init(&one->lock, NULL);
 	pthread_cond_init(&one->work, NULL);
-	*error = entries ? open_ring(one, entries) : start_threads(one, threads, cpus);
+	*error = depth ? open_ring(one, depth) : 0;
+	if (!*error)
+		*error = depth ? start_threads(one, 1, cpus, run_ring) : start_threads(one, threads, cpus, work);
 	if (*error) {
 		block_close(one);
 		return NULL;
@@ -489,12 +550,20 @@ struct carrier *block_open(int fd, int event, uint64_t length, uint64_t unit, un
 
 int block_register(struct carrier *one, uint64_t base, uint64_t size)
 {
-	struct arena *more = realloc(one->arenas, (one->arena_count + 1) * sizeof *more);
+	struct arena *more;
 
-	if (!more)
+	pthread_mutex_lock(&one->lock);
+	more = realloc(one->arenas, (one->arena_count + 1) * sizeof *more);
+	if (!more) {
+		pthread_mutex_unlock(&one->lock);
 		return ENOMEM;
+	}
 	one->arenas = more;
-	more[one->arena_count++] = (struct arena){base, size};
+	more[one->arena_count] = (struct arena){base, size, 0};
+	if (one->has_ring)
+		more[one->arena_count].is_fixed = fix(&one->ring, (unsigned)one->arena_count, &more[one->arena_count]);
+	one->arena_count++;
+	pthread_mutex_unlock(&one->lock);
 	return 0;
 }
 
@@ -509,6 +578,7 @@ static int fill(const struct carrier *one, struct part *part, uint64_t unit, uin
 	offset = view[1];
 	if (length > one->arenas[view[0]].size || offset > one->arenas[view[0]].size - length)
 		return EINVAL;
+	part->arena = (unsigned)view[0];
 	part->offset = first * unit;
 	part->length = length;
 	part->memory = (char *)(uintptr_t)(one->arenas[view[0]].base + offset);
@@ -542,7 +612,6 @@ int block_put(struct carrier *one, const uint64_t *words, size_t count)
 {
 	struct job *chain = NULL, **end = &chain;
 	size_t parts = 0;
-	int told = 0;
 
 	for (size_t at = 0; at < count; at += 4 + 4 * words[at + 2]) { /* a batch is taken whole or not at all */
 		int error = make_job(one, words + at, end);
@@ -566,17 +635,17 @@ int block_put(struct carrier *one, const uint64_t *words, size_t count)
 		for (size_t index = 0; index < many; index++)
 			append(one, &job->parts[index]);
 	}
-	if (!one->has_ring) {
-		if (parts < one->idle)
-			for (size_t index = 0; index < parts; index++)
-				pthread_cond_signal(&one->work);
-		else if (one->idle)
-			pthread_cond_broadcast(&one->work);
+	if (one->has_ring) {
+		if (one->ring.sleeps && one->ring.inflight < one->ring.room)
+			kick(&one->ring);
+	} else if (parts < one->idle) {
+		for (size_t index = 0; index < parts; index++)
+			pthread_cond_signal(&one->work);
+	} else if (one->idle) {
+		pthread_cond_broadcast(&one->work);
 	}
 	pthread_mutex_unlock(&one->lock);
-	if (one->has_ring)
-		told = pump(one);
-	return told ? -1 : 0;
+	return 0;
 }
 
 size_t block_ended(struct carrier *one, int64_t *pairs, size_t most)
@@ -587,15 +656,7 @@ size_t block_ended(struct carrier *one, int64_t *pairs, size_t most)
 	pthread_mutex_lock(&one->lock); /* a thread that tells holds it, so none tells between the read and the look */
 	while (read(one->event, &word, sizeof word) < 0 && errno == EINTR)
 		;
-	if (!one->has_ring)
-		one->told = 0;
-	pthread_mutex_unlock(&one->lock);
-	if (one->has_ring) {
-		reap(one);
-		if (one->first || one->ring.inflight)
-			pump(one);
-	}
-	pthread_mutex_lock(&one->lock);
+	one->told = 0;
 	while (one->ended_first && count < most) {
 		struct job *job = one->ended_first;
 

@@ -65,7 +65,7 @@ class Core(Generic[OwnerT]):
         signal: set when a job has ended.
         device: bytes of it, and the unit that offsets and lengths are multiples of.
         threads: how many, for jobs by threads. cpus: as of `Workers`.
-        entries: of the submission queue of an io_uring, which then replaces the threads.
+        depth: ranges in flight at most of an io_uring, whose one thread then replaces the others.
 
     Raises:
         EnvironmentMissingError: the kernel forbids or lacks io_uring, or has no room for it or for the threads.
@@ -79,7 +79,7 @@ class Core(Generic[OwnerT]):
         *,
         threads: int = 0,
         cpus: Sequence[frozenset[int]] = (),
-        entries: int = 0,
+        depth: int = 0,
     ) -> None:
         library = _library()
         if library is None:
@@ -100,11 +100,11 @@ class Core(Generic[OwnerT]):
             *device,
             threads,
             sets.buffer_info()[0] if cpus else None,
-            entries,
+            depth,
             ctypes.byref(error),
         )
         if not self._handle:
-            what = "io_uring cannot be used" if entries else "threads cannot be started"
+            what = "io_uring cannot be used" if depth else "threads cannot be started"
             raise EnvironmentMissingError(what, found=os.strerror(error.value))
 
     def register(self, base: int, size: int) -> None:
@@ -128,13 +128,11 @@ class Core(Generic[OwnerT]):
             raise WrongRunsError from None
         at, count = words.buffer_info()
         found = self._library.block_put(self._handle, at, count)
-        if found > 0:
+        if found:
             raise WrongRunsError if found == errno.EINVAL else MemoryError
         self._last = last
         for job in jobs:
             live[job.token] = job
-        if found:
-            self._signal.set()
 
     def cancel(self, jobs: Sequence[Job[OwnerT]]) -> None:
         """See `Carrier`."""

@@ -23,12 +23,12 @@ class BlockConfig:
 
     Attributes:
         path: file or block device.
-        threads: each carries out one range at a time, so this is the depth that the device sees. io_uring needs none.
+        threads: each carries out one range at a time, so this is the depth that the device sees. io_uring has one.
         direct: O_DIRECT; without it the page cache answers, and a test of speed measures that.
         read_only: opens it so; writes fail.
         cpus: each thread is pinned to one of these sets, in turn; None takes the device's hardware queues.
         by: who carries out posts.
-        entries: of an io_uring: so many ranges are handed over with one call; twice as many are in flight at most.
+        depth: ranges in flight at most by io_uring; what is more waits here.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class BlockConfig:
     read_only: bool = False
     cpus: tuple[frozenset[int], ...] | None = None
     by: By = By.AUTO
-    entries: int = 256
+    depth: int = 256
 
 
 @dataclass(frozen=True, slots=True)

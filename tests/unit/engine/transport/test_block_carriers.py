@@ -141,7 +141,7 @@ def test_one_bad_range_is_refused_with_its_batch(opener: Opener) -> None:
 
 
 def test_late_posts_are_held_until_nothing_writes_to_their_memory(opener: Opener) -> None:
-    one = opener(threads=1, entries=2)
+    one = opener(threads=1, depth=2)
     arena = one.register(allocate(BLOCKS * BLOCK))
     tags = range(64)
     step = BLOCKS // 64
@@ -168,7 +168,7 @@ def test_late_posts_are_held_until_nothing_writes_to_their_memory(opener: Opener
 
 
 def test_a_connection_is_gone_when_none_of_its_ranges_is_in_flight(opener: Opener) -> None:
-    one = opener(threads=1, entries=2)
+    one = opener(threads=1, depth=2)
     arena = one.register(allocate(BLOCKS * BLOCK))
     one.post([BlockPost(ONE, 1, BlockOp.READ, runs=runs(range(BLOCKS), range(BLOCKS)))], 0)
 
@@ -185,8 +185,8 @@ def test_closing_leaves_nothing_in_flight_and_no_descriptor(disk: Path, by: By) 
         return sorted(str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
 
     before = descriptors()
-    for entries in (1, 64):
-        one = BlockTransport(BlockConfig(disk, by=by, entries=entries))
+    for depth in (1, 64):
+        one = BlockTransport(BlockConfig(disk, by=by, depth=depth))
         one.connect(Connect(ONE, 1, 64, b"", 0), 0)
         arena = one.register(allocate(BLOCKS * BLOCK))
         one.post([BlockPost(ONE, tag, BlockOp.READ, runs=runs(range(BLOCKS), range(BLOCKS))) for tag in range(4)], 0)
@@ -230,7 +230,7 @@ def test_memory_off_the_alignment_is_the_callers_error(opener: Opener) -> None:
 
 
 def test_posts_go_on_coming_while_others_fly(opener: Opener) -> None:
-    one = opener(entries=4)
+    one = opener(depth=4)
     arena = one.register(allocate(64 * BLOCK))
     rng = random.Random(7)  # noqa: S311  # the same each time
     tags = itertools.count()
@@ -287,8 +287,8 @@ def test_memory_is_read_by_threads_and_devices_by_io_uring(disk: Path, monkeypat
     assert choices[2] in (By.THREADS, By.IO_URING)
 
     class Forbidden(Core[object]):
-        def __init__(self, *arguments: object, entries: int = 0, **others: object) -> None:
-            if entries:
+        def __init__(self, *arguments: object, depth: int = 0, **others: object) -> None:
+            if depth:
                 raise EnvironmentMissingError("io_uring cannot be used")
             super().__init__(*arguments, **others)  # type: ignore[arg-type]  # goes through
 
