@@ -64,7 +64,8 @@ class RdmaConnection:
         say: where events go.
         where: the queue, for messages.
         pair: the queue pair, once there is one.
-        sends, receives: posted and not completed.
+        sends: posted and not completed: by the slot that signals, those that it signals for.
+        receives: how many are posted.
         waiting: slots that were filled and not posted yet.
         payloads: by command id: slot and bytes of its scratch to hand over with the answer.
         flush_by_ns: when a flush is given up.
@@ -80,7 +81,7 @@ class RdmaConnection:
     where: str
     state: LinkState = LinkState.RESOLVING
     pair: QueuePair | None = None
-    sends: int = 0
+    sends: dict[int, list[int]] = field(default_factory=dict)
     receives: int = 0
     waiting: list[int] = field(default_factory=list)
     payloads: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -169,9 +170,8 @@ class RdmaConnection:
         self.pair = pair = self.adapter.queue_pair(self.order.depth)
         self.adapter.move(pair, *self.cm.qp_attr(QpState.INIT))
         self.ring.assign(self.order.connection)
-        for request in self.ring.receives:
-            pair.post_recv(request)
-            self.receives += 1
+        self.ring.receive(pair, range(self.order.depth))
+        self.receives = self.order.depth
         retries = min(self.config.retry_count, _SOFT_RETRIES if self.adapter.is_soft else _MAX_RETRIES)
         reads = max(1, min(self.order.responder_resources, self.adapter.max_reads))
         self.cm.connect(Dial(self.order.private_data, reads, retries, self.config.rnr_retry_count, pair.qp_num))

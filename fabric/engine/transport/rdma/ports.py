@@ -144,9 +144,10 @@ class Completion(Protocol):
 
 
 class RecvRequest(Protocol):
-    """A receive, built once and posted many times."""
+    """A receive, built once and posted many times; `next_wr` can be set and never be taken away."""
 
     wr_id: int
+    next_wr: "RecvRequest | None"
 
 
 class SendRequest(Protocol):
@@ -172,7 +173,7 @@ class QueuePair(Protocol):
         ...
 
     def post_recv(self, request: RecvRequest) -> None:
-        """Posts it."""
+        """Posts it, and what is chained to it."""
         ...
 
     def close(self) -> None:
@@ -229,11 +230,11 @@ class Adapter(Protocol):
         """Whether it is in ERROR."""
         ...
 
-    def send_request(self, wr_id: int, address: int, length: int, lkey: int) -> tuple[SendRequest, Resize]:
-        """Builds a signalled send of one run of bytes, and what changes its length."""
+    def send_request(self, address: int, length: int, lkey: int, *, signalled: bool) -> tuple[SendRequest, Resize]:
+        """Builds a send of one run of bytes, and what changes its length. Without a signal only its failure is told."""
         ...
 
-    def recv_request(self, wr_id: int, address: int, length: int, lkey: int) -> RecvRequest:
+    def recv_request(self, address: int, length: int, lkey: int) -> RecvRequest:
         """Builds a receive into one run of bytes."""
         ...
 

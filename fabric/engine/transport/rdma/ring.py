@@ -1,6 +1,6 @@
 """The buffers of one queue and the requests that were built for them: made once, used by one connection after another.
 
-Every slot has a command buffer, a response buffer and scratch. Its send is built twice: `last` is never chained to
+Every slot has a command buffer, a response buffer and scratch. Its requests are built twice: `last` is never chained to
 another, `chained` always is when it is posted, because a request that was chained can never be unchained.
 """
 
@@ -13,13 +13,24 @@ from fabric.engine.nvmeof.wire.command import SQE_BYTES
 from fabric.engine.transport.base import allocate
 from fabric.engine.transport.rdma.ports import Adapter, QueuePair
 
-__all__ = ("COMMAND_BYTES", "RECEIVE", "RESPONSE_BYTES", "SLOT_BYTES", "SLOT_MASK", "WR_BITS", "Ring", "address_of")
+__all__ = (
+    "CHAINED",
+    "COMMAND_BYTES",
+    "RECEIVE",
+    "RESPONSE_BYTES",
+    "SLOT_BYTES",
+    "SLOT_MASK",
+    "WR_BITS",
+    "Ring",
+    "address_of",
+)
 
 SLOT_BYTES: Final = 4096  # what the host machine needs for Identify, log pages and Connect data
 COMMAND_BYTES: Final = SQE_BYTES + SLOT_BYTES  # an entry, and in-capsule data of a slot's scratch at most
 RESPONSE_BYTES: Final = 16
-RECEIVE: Final = 1 << 15  # of a request's id: a receive; below it the slot, above it the connection
-SLOT_MASK: Final = RECEIVE - 1
+RECEIVE: Final = 1 << 15  # of a request's id: a receive
+CHAINED: Final = 1 << 14  # a send that has no signal of its own; below it the slot, above these bits the connection
+SLOT_MASK: Final = CHAINED - 1
 WR_BITS: Final = 16
 
 
@@ -48,20 +59,25 @@ class Ring:
         self.responses = memory[response_start : response_start + depth * RESPONSE_BYTES]
         self.scratch = memory[scratch_start:]
         self.memory = QueueMemory(address + scratch_start, keys.rkey, SLOT_BYTES)
-        starts = [address + slot * COMMAND_BYTES for slot in range(depth)]
-        built = [[adapter.send_request(slot, at, SQE_BYTES, keys.lkey) for _ in "ab"] for slot, at in enumerate(starts)]
-        self._last = [last for (last, _), _ in built]
-        self._chained = [chained for _, (chained, _) in built]
-        self._resize = [(one, other) for (_, one), (_, other) in built]
+        sends = [
+            [adapter.send_request(at, SQE_BYTES, keys.lkey, signalled=is_last) for is_last in (True, False)]
+            for at in (address + slot * COMMAND_BYTES for slot in range(depth))
+        ]
+        self._last = [last for (last, _), _ in sends]
+        self._chained = [chained for _, (chained, _) in sends]
+        self._resize = [(one, other) for (_, one), (_, other) in sends]
         responses = [address + response_start + slot * RESPONSE_BYTES for slot in range(depth)]
-        self.receives = [adapter.recv_request(slot, at, RESPONSE_BYTES, keys.lkey) for slot, at in enumerate(responses)]
+        self._last_receive = [adapter.recv_request(at, RESPONSE_BYTES, keys.lkey) for at in responses]
+        self._chained_receive = [adapter.recv_request(at, RESPONSE_BYTES, keys.lkey) for at in responses]
         self._lengths = [SQE_BYTES] * depth
 
     def assign(self, serial: int) -> None:
         """Makes the requests those of a connection."""
         for slot in range(self.depth):
-            self._chained[slot].wr_id = self._last[slot].wr_id = serial << WR_BITS | slot
-            self.receives[slot].wr_id = serial << WR_BITS | RECEIVE | slot
+            wr_id = serial << WR_BITS | slot
+            self._last[slot].wr_id = wr_id
+            self._chained[slot].wr_id = wr_id | CHAINED
+            self._last_receive[slot].wr_id = self._chained_receive[slot].wr_id = wr_id | RECEIVE
 
     def fill(self, slot: int, capsule: bytes) -> None:
         """Puts a capsule into a slot's command buffer."""
@@ -84,10 +100,19 @@ class Ring:
         return bytes(self.scratch[start : start + length])
 
     def send(self, pair: QueuePair, slots: Sequence[int]) -> None:
-        """Posts the capsules of slots, in order, with one doorbell."""
+        """Posts the capsules of slots, in order, with one doorbell; the last one alone signals, for all of them."""
         head = self._last[slots[-1]]
         for slot in reversed(slots[:-1]):
             before = self._chained[slot]
             before.next_wr = head
             head = before
         pair.post_send(head)
+
+    def receive(self, pair: QueuePair, slots: Sequence[int]) -> None:
+        """Posts the receives of slots, with one call."""
+        head = self._last_receive[slots[-1]]
+        for slot in reversed(slots[:-1]):
+            before = self._chained_receive[slot]
+            before.next_wr = head
+            head = before
+        pair.post_recv(head)

@@ -18,7 +18,7 @@ from fabric.engine.transport.rdma.config import RdmaConfig
 from fabric.engine.transport.rdma.connection import LinkState, RdmaConnection
 from fabric.engine.transport.rdma.layouts import AsyncKind, CmEventKind
 from fabric.engine.transport.rdma.ports import Adapter, ConnectionManager, Verbs
-from fabric.engine.transport.rdma.ring import RECEIVE, RESPONSE_BYTES, SLOT_MASK, WR_BITS, Ring, address_of
+from fabric.engine.transport.rdma.ring import CHAINED, RECEIVE, RESPONSE_BYTES, SLOT_MASK, WR_BITS, Ring, address_of
 from fabric.engine.transport.rdma.verbs import open_adapter
 from fabric.engine.transport.rdma.wording import refused_by_kernel
 from fabric.engine.transport.signal import Signal
@@ -31,6 +31,7 @@ from fabric.errors import (
 
 __all__ = ("RdmaTransport",)
 
+_new: Final = tuple.__new__  # a named tuple's own __new__ is a Python function, and costs twice as much
 _TURN: Final = 64  # completions a look
 _BUSY_POLLS: Final = 16  # polls with completions in a row before the descriptors are looked at all the same
 _QP_ASYNC: Final = frozenset({AsyncKind.QP_FATAL, AsyncKind.QP_REQ_ERR, AsyncKind.QP_ACCESS_ERR})
@@ -289,55 +290,56 @@ class RdmaTransport:
         slots, one.waiting = one.waiting, []
         if one.pair is None or one.state is not LinkState.LIVE:
             return
-        one.sends += len(slots)
+        one.sends[slots[-1]] = slots
         try:
             one.ring.send(one.pair, slots)
         except self.adapter.failures as error:
             one.fail(TransportError("the adapter refused a send", where=one.where, found=str(error)))
 
-    def _drain(self) -> None:
+    def _drain(self) -> None:  # noqa: C901, PLR0912  # what each I/O costs: no call more than it needs
         """Takes completions until there are events, or no completions."""
         if self._is_removed:
             return
         events, links, poll = self._events, self._links, self.adapter.poll
         while found := poll(_TURN):
+            answered: dict[int, list[int]] = {}
             for completion in found:
-                wr_id = completion.wr_id
-                one = links.get(wr_id >> WR_BITS)
+                wr_id, status = completion.wr_id, completion.status
+                serial, slot = wr_id >> WR_BITS, wr_id & SLOT_MASK
+                one = links.get(serial)
                 if one is None:
                     continue
                 if wr_id & RECEIVE:
                     one.receives -= 1
-                    if completion.status or one.state is not LinkState.LIVE:
-                        one.flushed(completion.status)
+                    if status or one.state is not LinkState.LIVE:
+                        one.flushed(status)
                     elif completion.byte_len < RESPONSE_BYTES:
                         one.fail(_short(completion.byte_len, one.where))
                     else:
-                        self._received(one, wr_id & SLOT_MASK)
+                        answered.setdefault(serial, []).append(slot)
+                        events.append(_received(one, slot))
                 else:
-                    one.sends -= 1
-                    if completion.status or one.state is not LinkState.LIVE:
-                        one.flushed(completion.status)
+                    sent = () if wr_id & CHAINED else one.sends.pop(slot, ())
+                    if status or one.state is not LinkState.LIVE:
+                        one.flushed(status)
                     else:
-                        events.append(Sent(one.order.connection, wr_id & SLOT_MASK))
+                        connection = one.order.connection
+                        events.extend([_new(Sent, (connection, each)) for each in sent])
+            for serial, slots in answered.items():
+                self._receive_again(links[serial], slots)
             if events:
                 return
 
-    def _received(self, one: RdmaConnection, slot: int) -> None:
-        ring, pair = one.ring, one.pair
-        start = slot * RESPONSE_BYTES
-        response = bytes(ring.responses[start : start + RESPONSE_BYTES])
-        if pair is not None:
-            try:
-                pair.post_recv(ring.receives[slot])  # before the answer is handed over: it allows the next command
-            except self.adapter.failures as error:
-                one.fail(TransportError("the adapter refused a receive", where=one.where, found=str(error)))
-                return
-            one.receives += 1
-        payload = b""
-        if one.payloads and (wanted := one.payloads.pop(int.from_bytes(response[12:14], "little"), None)):
-            payload = ring.take(*wanted)
-        self._events.append(Received(one.order.connection, response, payload))
+    def _receive_again(self, one: RdmaConnection, slots: list[int]) -> None:
+        """Posts receives anew, before `poll` hands the answers over: each answer allows one command more."""
+        if one.pair is None or one.state is not LinkState.LIVE:
+            return
+        try:
+            one.ring.receive(one.pair, slots)
+        except self.adapter.failures as error:
+            one.fail(TransportError("the adapter refused a receive", where=one.where, found=str(error)))
+            return
+        one.receives += len(slots)
 
     def _take_notice(self) -> None:
         self.adapter.take_notice()
@@ -423,6 +425,15 @@ def _device(manager: ConnectionManager, source: str, address: bytes) -> str:
         remedy = "check `rdma link`: an adapter, or a Soft-RoCE device, must be on the interface with this address"
         raise EnvironmentMissingError("no RDMA device has this address", where=source, remedy=remedy)
     return name
+
+
+def _received(one: RdmaConnection, slot: int) -> Received:
+    ring, start = one.ring, slot * RESPONSE_BYTES
+    response = bytes(ring.responses[start : start + RESPONSE_BYTES])
+    payload = b""
+    if one.payloads and (wanted := one.payloads.pop(int.from_bytes(response[12:14], "little"), None)):
+        payload = ring.take(*wanted)
+    return _new(Received, (one.order.connection, response, payload))
 
 
 def _nothing() -> None:

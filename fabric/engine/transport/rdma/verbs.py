@@ -27,6 +27,7 @@ from fabric.errors import EnvironmentMissingError
 __all__ = ("PyverbsAdapter", "explain_import", "open_adapter")
 
 _RXE_VENDOR: Final = 0xFFFFFF  # Linux drivers/infiniband/sw/rxe/rxe_param.h, RXE_VENDOR_ID
+_SIGNALLED: Final = 2  # IBV_SEND_SIGNALED
 _RC: Final = 2  # IBV_QPT_RC
 _ASYNC_BYTES: Final = 16  # struct ib_uverbs_async_event_desc: element u64, event_type u32, reserved u32
 _LENGTH_OFFSET: Final = 8  # of struct ibv_sge: address u64, length u32, key u32
@@ -167,10 +168,11 @@ class PyverbsAdapter:
         attr, _init = asked.query(int(QpBit.STATE))
         return bool(attr.qp_state == QpState.ERR)
 
-    def send_request(self, wr_id: int, address: int, length: int, lkey: int) -> tuple[SendRequest, Resize]:
+    def send_request(self, address: int, length: int, lkey: int, *, signalled: bool) -> tuple[SendRequest, Resize]:
         """See `Adapter`."""
         part = self._wr.SGE(address, length, lkey)
-        request: Any = self._wr.SendWR(wr_id=wr_id, num_sge=1, sg=[part])  # IBV_WR_SEND, IBV_SEND_SIGNALED
+        flags = _SIGNALLED if signalled else 0
+        request: Any = self._wr.SendWR(num_sge=1, sg=[part], send_flags=flags)  # opcode: IBV_WR_SEND
         try:
             at = int(request.sg_list) + _LENGTH_OFFSET
         except AttributeError:
@@ -179,9 +181,9 @@ class PyverbsAdapter:
             return request, lambda count: setattr(part, "length", count)
         return request, lambda count: _set_length(at, count)
 
-    def recv_request(self, wr_id: int, address: int, length: int, lkey: int) -> RecvRequest:
+    def recv_request(self, address: int, length: int, lkey: int) -> RecvRequest:
         """See `Adapter`."""
-        request: RecvRequest = self._wr.RecvWR(wr_id=wr_id, num_sge=1, sg=[self._wr.SGE(address, length, lkey)])
+        request: RecvRequest = self._wr.RecvWR(num_sge=1, sg=[self._wr.SGE(address, length, lkey)])
         return request
 
     def poll(self, most: int) -> Sequence[Completion]:

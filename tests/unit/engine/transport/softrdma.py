@@ -43,6 +43,7 @@ class SoftSend:
     wr_id: int
     address: int
     length: int
+    is_signalled: bool
     next_wr: "SendRequest | None" = None
 
 
@@ -51,6 +52,7 @@ class SoftRecv:
     wr_id: int
     address: int
     length: int
+    next_wr: "RecvRequest | None" = None
 
 
 class SoftPair:
@@ -73,11 +75,14 @@ class SoftPair:
             one = one.next_wr
 
     def post_recv(self, request: RecvRequest) -> None:
-        assert isinstance(request, SoftRecv)
         self.adapter.need(self.adapter.refuse_receives == 0, "post_recv")
-        if len(self.receives) >= self.depth:
-            raise SoftError("the receive queue is full")
-        self.receives.append(request)
+        one: RecvRequest | None = request
+        while one is not None:
+            assert isinstance(one, SoftRecv)
+            if len(self.receives) >= self.depth:
+                raise SoftError("the receive queue is full")
+            self.receives.append(one)
+            one = one.next_wr
         if self.state == QpState.ERR:
             self.flush()
 
@@ -146,12 +151,12 @@ class SoftAdapter:
         assert isinstance(pair, SoftPair)
         return pair.state == QpState.ERR
 
-    def send_request(self, wr_id: int, address: int, length: int, lkey: int) -> tuple[SendRequest, Resize]:
-        one = SoftSend(wr_id, address, length)
+    def send_request(self, address: int, length: int, lkey: int, *, signalled: bool) -> tuple[SendRequest, Resize]:
+        one = SoftSend(0, address, length, signalled)
         return one, lambda count: setattr(one, "length", count)
 
-    def recv_request(self, wr_id: int, address: int, length: int, lkey: int) -> RecvRequest:
-        return SoftRecv(wr_id, address, length)
+    def recv_request(self, address: int, length: int, lkey: int) -> RecvRequest:
+        return SoftRecv(0, address, length)
 
     def poll(self, most: int) -> Sequence[SoftCompletion]:
         return [self.ready.popleft() for _ in range(min(most, len(self.ready)))]
@@ -210,7 +215,8 @@ class SoftAdapter:
             return
         assert pair.state == QpState.RTS
         capsule = ctypes.string_at(one.address, one.length)
-        self.complete(one.wr_id, WcStatus.SUCCESS)
+        if one.is_signalled:
+            self.complete(one.wr_id, WcStatus.SUCCESS)
         if pair.peer is not None:
             self.fabric.service.capsule(pair.peer, capsule, self.fabric.now_ns)
 
