@@ -3,14 +3,21 @@
 from fabric.state.counters import PortCounters, QueueCounters, WatchdogCounters
 from fabric.state.finding import Finding, Severity, Status, Where, worst
 from fabric.state.result import DeviceResult, Outcome, StepRecord
+from fabric.state.snapshot import Counter, CounterSet, Missing, Snapshot, Source, SourceKind
 
 __all__ = (
+    "Counter",
+    "CounterSet",
     "DeviceResult",
     "Finding",
+    "Missing",
     "Outcome",
     "PortCounters",
     "QueueCounters",
     "Severity",
+    "Snapshot",
+    "Source",
+    "SourceKind",
     "Status",
     "StepRecord",
     "WatchdogCounters",

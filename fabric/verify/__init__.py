@@ -1,0 +1,47 @@
+"""From counters to a verdict: did this fabric lose a packet of the lossless class, where, and why? Pure.
+
+Evidence comes in, a verdict goes out. Knows no device, engine, file or time; counters that nobody could read are
+UNKNOWN and never zero.
+"""
+
+from fabric.verify.model import (
+    ClassResult,
+    DeviceVerdict,
+    End,
+    Evidence,
+    FlawSummary,
+    Grade,
+    Hop,
+    JobSummary,
+    LinkPath,
+    LinkResult,
+    LossFinding,
+    Moved,
+    PauseShare,
+    StreamSummary,
+    SwitchQueue,
+    TrafficClass,
+    Verdict,
+    VerdictStatus,
+)
+
+__all__ = (
+    "ClassResult",
+    "DeviceVerdict",
+    "End",
+    "Evidence",
+    "FlawSummary",
+    "Grade",
+    "Hop",
+    "JobSummary",
+    "LinkPath",
+    "LinkResult",
+    "LossFinding",
+    "Moved",
+    "PauseShare",
+    "StreamSummary",
+    "SwitchQueue",
+    "TrafficClass",
+    "Verdict",
+    "VerdictStatus",
+)
