@@ -9,6 +9,7 @@ BIN := .venv/bin
 JOBS ?= 2
 CHECKED := fabric tests benchmarks playbooks/action_plugins
 UNIT := tests/unit tests/property
+CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
 
 .PHONY: help venv demo test image vm programs unit lint cov docs-check bars soak wheel clean
 
@@ -16,10 +17,10 @@ help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 # Two stamps: what runs, and what tests. A change of what they depend on makes them anew.
-.venv/.stamp: pyproject.toml constraints.txt hatch_build.py fabric/engine/transport/block/core.c
+.venv/.stamp: pyproject.toml constraints.txt $(CORE)
 	@.ci/venv && touch $@
 
-.venv/.stamp-dev: pyproject.toml constraints.txt hatch_build.py fabric/engine/transport/block/core.c
+.venv/.stamp-dev: pyproject.toml constraints.txt $(CORE)
 	@.ci/venv dev && touch .venv/.stamp $@
 
 venv: .venv/.stamp ## set up .venv with what fabricctl needs

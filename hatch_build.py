@@ -14,15 +14,15 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("fabric/engine/transport/block")
-MADE = "_core.so"
-FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "-pthread")
+SOURCES, MADE = ("core.c", "ring.c"), "_core.so"
+FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread")
 
 
 def compile_core(root: Path) -> str:
     """Compiles the core beside its source; returns why that cannot be done, or nothing."""
-    source, made = root / FOLDER / "core.c", root / FOLDER / MADE
+    sources, made = [str(root / FOLDER / name) for name in SOURCES], root / FOLDER / MADE
     partial = made.with_suffix(f".{os.getpid()}")
-    command = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, "-o", str(partial), str(source)]
+    command = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, "-o", str(partial), *sources]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except FileNotFoundError:

@@ -4,7 +4,7 @@
 
 | contender | how |
 |---|---|
-| ours | `fabric.engine.open("file://…")`: URL, dealer, futures; a request reads 4 x 1 MiB or 32 x 64 KiB, random places |
+| ours | `fabric.engine.open("file://…")`: URL, dealer, futures; requests read 4 x 1 MiB or 32 x 64 KiB |
 | ours, alone | one range a request, so a future for each; no bar |
 | fio | one job, O_DIRECT, the depth in its queue; the fastest of io_uring, io_uring registered, libaio in this run |
 | fio, jobs | psync, a process for each read in flight: all cores, and buffers that stay in their caches; no bar |

@@ -8,14 +8,13 @@ while the other is made. Needs `nixl` and numpy, and nothing of fabricctl but th
 import ctypes
 import mmap
 import os
-import random
 import sys
 import time
 from importlib import import_module
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
-from benchmarks.block.row import mark
+from benchmarks.block.row import mark, places
 from benchmarks.block.worker import serve
 
 BATCHES = 2
@@ -48,17 +47,16 @@ class Reader:
         far = [(at * size, size, self.file) for at in range(self.count)]
         self.near = self.agent.prep_xfer_dlist("NIXL_INIT_AGENT", near, "DRAM", backends=["POSIX"])
         self.far = self.agent.prep_xfer_dlist("bench", far, "FILE", backends=["POSIX"])
-        chance, places = random.Random(11), range(self.count)
-        # where to read is known before, as it is for ours
-        self.places = cycle([chance.choices(places, k=self.each) for _ in range(max(64, self.count // self.each))])
+        batches = islice(places(self.count, self.each), self.count // self.each)
+        self.places = cycle([list(batch) for batch in batches])  # where to read is known before, as it is for ours
         self.slots = [list(range(at * self.each, (at + 1) * self.each)) for at in range(BATCHES)]
         self.seen: list[list[int]] = [[]] * BATCHES
 
     def begin(self, batch: int) -> Any:
         """Returns an open batch at random places."""
-        places = self.seen[batch] = next(self.places)
+        chosen = self.seen[batch] = next(self.places)
         handle = self.agent.make_prepped_xfer(
-            "READ", self.near, self.slots[batch], self.far, places, backends=["POSIX"]
+            "READ", self.near, self.slots[batch], self.far, chosen, backends=["POSIX"]
         )
         if self.agent.transfer(handle) == "ERR":
             raise SystemExit("NIXL refused a batch")
@@ -84,8 +82,8 @@ class Reader:
 
     def check(self) -> None:
         """Looks at the start of each run that was read last."""
-        for slots, places in zip(self.slots, self.seen, strict=True):
-            for slot, place in zip(slots, places, strict=True):
+        for slots, chosen in zip(self.slots, self.seen, strict=True):
+            for slot, place in zip(slots, chosen, strict=True):
                 found = self.memory[slot * self.size : slot * self.size + 8]
                 if found != mark(place * self.size):
                     raise SystemExit(f"NIXL read wrong bytes at {place * self.size}: {found!r}")

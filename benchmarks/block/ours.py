@@ -5,15 +5,14 @@ more wait in this process, so that one follows as soon as one ends.
 """
 
 import os
-import random
 import select
 import sys
 import time
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 
 import fabric.engine
-from benchmarks.block.row import mark
+from benchmarks.block.row import mark, places
 from benchmarks.block.worker import serve
 from fabric.engine.client import Engine, Future, Read, Settings
 from fabric.engine.queues import View
@@ -35,10 +34,10 @@ class Reader:
         self.engine = engine
         self.size = size
         self.unit = size // engine.namespace.namespace.block_bytes
-        chance, places = random.Random(11), range(0, count * self.unit, self.unit)
         self.ranges = ranges
         # where to read is known before, as what a caller wants is: none of the engine's work
-        self.places = cycle([tuple(chance.choices(places, k=ranges)) for _ in range(max(64, count // ranges))])
+        batches = islice(places(count, ranges), count // ranges)
+        self.places = cycle([tuple(place * self.unit for place in batch) for batch in batches])
         self.buffer = engine.allocate(requests * ranges * size)
         self.slots = [
             tuple(self.buffer.view((slot * ranges + at) * size, size) for at in range(ranges))
@@ -50,8 +49,8 @@ class Reader:
 
     def work(self, views: tuple[View, ...]) -> Read:
         """Returns a read at random places."""
-        places = next(self.places)
-        work = self.seen[views] = Read(places if self.ranges > 1 else places[0], views)
+        lbas = next(self.places)
+        work = self.seen[views] = Read(lbas if self.ranges > 1 else lbas[0], views)
         return work
 
     def run(self, end_s: float) -> int:

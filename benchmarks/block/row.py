@@ -1,9 +1,12 @@
 """What is measured: rows, and one result of one contender. Knows nobody who reads."""
 
+import random
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from typing import NamedTuple
 
-__all__ = ("KIB", "MARK", "MIB", "Result", "Row", "mark")
+__all__ = ("KIB", "MARK", "MIB", "Result", "Row", "mark", "places")
 
 KIB, MIB = 1 << 10, 1 << 20
 MARK = 64 * KIB  # each run of so many bytes of a file starts with its own number
@@ -39,6 +42,15 @@ class Result(NamedTuple):
 
     mib_s: float
     cpu_s_gib: float
+
+
+def places(count: int, each: int) -> Iterator[tuple[int, ...]]:
+    """Yields batches of places for ever: each place of a file once, in an order of this process alone, then again.
+
+    So no contender reads what another has just read into a cache of the host's, and none reads a part of the file only.
+    """
+    order = random.sample(range(count), count)
+    return cycle([tuple(order[at : at + each]) for at in range(0, count - each + 1, each)])
 
 
 def mark(offset: int) -> bytes:

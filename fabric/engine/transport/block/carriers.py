@@ -92,8 +92,9 @@ def open_carrier(
     fast: core.Core[OwnerT] | None = None
     place = device.length, device.alignment
     if by is By.IO_URING:
+        cpus = (frozenset[int]().union(*device.cpus),) if device.cpus else ()  # its thread serves all hardware queues
         try:
-            fast = core.Core(device.descriptor, signal, place, depth=config.depth, cpus=device.cpus)
+            fast = core.Core(device.descriptor, signal, place, depth=config.depth, cpus=cpus)
         except EnvironmentMissingError:  # seccomp of containers, kernel.io_uring_disabled, before 5.6
             if config.by is By.IO_URING:
                 raise

@@ -8,89 +8,19 @@
  * when a whole job has ended is the caller woken: what happens for each part costs nobody else anything.
  */
 
-#define _GNU_SOURCE
+#include "core.h"
+
 #include <errno.h>
-#include <linux/io_uring.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define EARLY (-1)               /* the device ended before the part did */
-#define TMPFS_MAGIC 0x01021994   /* linux/magic.h */
+#define EXPORT __attribute__((visibility("default")))
+#define TMPFS_MAGIC 0x01021994 /* linux/magic.h */
 #define RAMFS_MAGIC 0x858458f6
-#define MOST_ENTRIES 4096
-#define MOST_BUFFERS 1024
-#define MOST_BYTES 0x7ffff000u   /* Linux moves no more in one call: read(2) */
-#ifndef IORING_SETUP_COOP_TASKRUN
-#define IORING_SETUP_COOP_TASKRUN (1U << 8)
-#endif
-
-enum { OP_READ, OP_WRITE, OP_SYNC, OP_WRITE_DURABLE }; /* as in core.py */
-
-struct job;
-
-struct part {
-	struct job *job;
-	struct part *next;
-	uint64_t offset, length;
-	char *memory;
-	unsigned arena;
-};
-
-struct job {
-	struct job *previous, *next; /* of all that have not been told as ended */
-	struct job *ended;
-	uint64_t token;
-	int op, error;
-	_Atomic int cancelled;
-	size_t left;
-	struct part parts[];
-};
-
-struct ring {
-	int fd, kick; /* kick: an eventfd that the ring reads, so that it hears of new parts while it waits */
-	int hears, sleeps, has_buffers;
-	uint64_t word; /* where the kick is read to */
-	unsigned entries, room, inflight;
-	void *memory, *sqes_memory;
-	size_t memory_bytes, sqes_bytes;
-	_Atomic unsigned *sq_head, *sq_tail, *cq_head, *cq_tail;
-	unsigned sq_mask, cq_mask, *array;
-	struct io_uring_sqe *sqes;
-	struct io_uring_cqe *cqes;
-};
-
-struct arena {
-	uint64_t base, size;
-	int is_fixed; /* the ring has its pages: nothing is pinned and let go for each read */
-};
-
-struct carrier {
-	int fd, event, stopping;
-	uint64_t length, unit; /* of the device */
-	struct arena *arenas;  /* by number */
-	size_t arena_count;
-	pthread_mutex_t lock; /* over all below, and the arenas */
-	pthread_cond_t work;
-	unsigned idle, count;
-	pthread_t *threads;
-	struct part *first, *last; /* not begun */
-	struct job jobs;           /* head of the circle of live ones */
-	struct job *ended_first, *ended_last;
-	int told;
-	int has_ring;
-	struct ring ring;
-};
 
 static void append(struct carrier *one, struct part *part)
 {
@@ -102,7 +32,7 @@ static void append(struct carrier *one, struct part *part)
 	one->last = part;
 }
 
-static void put_first(struct carrier *one, struct part *part)
+void put_first(struct carrier *one, struct part *part)
 {
 	part->next = one->first;
 	one->first = part;
@@ -110,7 +40,7 @@ static void put_first(struct carrier *one, struct part *part)
 		one->last = part;
 }
 
-static struct part *take(struct carrier *one)
+struct part *take(struct carrier *one)
 {
 	struct part *part = one->first;
 
@@ -128,7 +58,7 @@ static void tell(const struct carrier *one)
 		;
 }
 
-static void end_part(struct carrier *one, struct part *part, int error)
+void end_part(struct carrier *one, struct part *part, int error)
 {
 	struct job *job = part->job;
 
@@ -148,7 +78,7 @@ static void end_part(struct carrier *one, struct part *part, int error)
 	}
 }
 
-static int is_moot(const struct part *part)
+int is_moot(const struct part *part)
 {
 	return part->job->cancelled || part->job->error;
 }
@@ -244,238 +174,9 @@ static int start_threads(struct carrier *one, unsigned count, const uint64_t *cp
 	return error;
 }
 
-/* ---- io_uring ---- */
-
-static int enter(const struct ring *ring, unsigned submit, unsigned least)
-{
-	return (int)syscall(__NR_io_uring_enter, ring->fd, submit, least, least ? IORING_ENTER_GETEVENTS : 0, NULL, 0);
-}
-
-static int supports_read(int fd)
-{
-	size_t bytes = sizeof(struct io_uring_probe) + 256 * sizeof(struct io_uring_probe_op);
-	struct io_uring_probe *probe = calloc(1, bytes);
-	int supported;
-
-	if (!probe)
-		return 0;
-	supported = syscall(__NR_io_uring_register, fd, IORING_REGISTER_PROBE, probe, 256) >= 0 &&
-		    probe->last_op >= IORING_OP_WRITE && (probe->ops[IORING_OP_READ].flags & IO_URING_OP_SUPPORTED);
-	free(probe);
-	return supported;
-}
-
-static int open_ring(struct carrier *one, unsigned depth)
-{
-	struct io_uring_rsrc_register buffers = {.nr = MOST_BUFFERS, .flags = IORING_RSRC_REGISTER_SPARSE};
-	struct ring *ring = &one->ring;
-	struct io_uring_params params = {.flags = IORING_SETUP_COOP_TASKRUN};
-	size_t sq_bytes, cq_bytes;
-	char *base;
-
-	unsigned entries = depth + 1 > MOST_ENTRIES ? MOST_ENTRIES : depth + 1;
-
-	ring->fd = (int)syscall(__NR_io_uring_setup, entries, &params);
-	if (ring->fd < 0 && errno == EINVAL) { /* before 5.19 */
-		memset(&params, 0, sizeof params);
-		ring->fd = (int)syscall(__NR_io_uring_setup, entries, &params);
-	}
-	if (ring->fd < 0)
-		return errno;
-	if (!(params.features & IORING_FEAT_SINGLE_MMAP) || !supports_read(ring->fd)) {
-		close(ring->fd);
-		return ENOSYS;
-	}
-	sq_bytes = params.sq_off.array + params.sq_entries * sizeof(unsigned);
-	cq_bytes = params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe);
-	ring->memory_bytes = sq_bytes > cq_bytes ? sq_bytes : cq_bytes;
-	ring->sqes_bytes = params.sq_entries * sizeof(struct io_uring_sqe);
-	ring->memory = mmap(NULL, ring->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
-			    IORING_OFF_SQ_RING);
-	ring->sqes_memory = mmap(NULL, ring->sqes_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
-				 IORING_OFF_SQES);
-	if (ring->memory == MAP_FAILED || ring->sqes_memory == MAP_FAILED ||
-	    syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_FILES, &one->fd, 1) < 0 ||
-	    (ring->kick = eventfd(0, EFD_CLOEXEC)) < 0) {
-		int error = errno;
-		if (ring->memory != MAP_FAILED)
-			munmap(ring->memory, ring->memory_bytes);
-		if (ring->sqes_memory != MAP_FAILED)
-			munmap(ring->sqes_memory, ring->sqes_bytes);
-		close(ring->fd);
-		return error;
-	}
-	base = ring->memory;
-	ring->sq_head = (_Atomic unsigned *)(void *)(base + params.sq_off.head);
-	ring->sq_tail = (_Atomic unsigned *)(void *)(base + params.sq_off.tail);
-	ring->cq_head = (_Atomic unsigned *)(void *)(base + params.cq_off.head);
-	ring->cq_tail = (_Atomic unsigned *)(void *)(base + params.cq_off.tail);
-	ring->sq_mask = *(unsigned *)(void *)(base + params.sq_off.ring_mask);
-	ring->cq_mask = *(unsigned *)(void *)(base + params.cq_off.ring_mask);
-	ring->array = (unsigned *)(void *)(base + params.sq_off.array);
-	ring->cqes = (struct io_uring_cqe *)(void *)(base + params.cq_off.cqes);
-	ring->sqes = ring->sqes_memory;
-	ring->entries = params.sq_entries;
-	ring->room = depth < params.cq_entries ? depth : params.cq_entries - 1; /* with the kick, never more than fit */
-	ring->has_buffers = syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS2, &buffers,
-				    sizeof buffers) >= 0;
-	one->has_ring = 1;
-	return 0;
-}
-
-/* Gives the ring the pages of an arena, where the kernel can (5.19) and the limit of locked memory allows it. */
-static int fix(struct ring *ring, unsigned number, const struct arena *arena)
-{
-	struct iovec memory = {(void *)(uintptr_t)arena->base, arena->size};
-	struct io_uring_rsrc_update2 update = {.offset = number, .data = (uint64_t)(uintptr_t)&memory, .nr = 1};
-
-	if (!ring->has_buffers || number >= MOST_BUFFERS || !arena->size)
-		return 0;
-	return syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof update) == 1;
-}
-
-static void describe(const struct carrier *one, struct io_uring_sqe *sqe, struct part *part)
-{
-	int fixed, writes = part->job->op == OP_WRITE || part->job->op == OP_WRITE_DURABLE;
-
-	memset(sqe, 0, sizeof *sqe);
-	sqe->flags = IOSQE_FIXED_FILE; /* number 0, the only one */
-	sqe->user_data = (uint64_t)(uintptr_t)part;
-	if (part->job->op == OP_SYNC) {
-		sqe->opcode = IORING_OP_FSYNC;
-		sqe->fsync_flags = IORING_FSYNC_DATASYNC;
-		return;
-	}
-	fixed = one->arenas[part->arena].is_fixed;
-	if (writes)
-		sqe->opcode = fixed ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE;
-	else
-		sqe->opcode = fixed ? IORING_OP_READ_FIXED : IORING_OP_READ;
-	if (part->job->op == OP_WRITE_DURABLE)
-		sqe->rw_flags = RWF_DSYNC;
-	if (fixed)
-		sqe->buf_index = (uint16_t)part->arena;
-	sqe->addr = (uint64_t)(uintptr_t)part->memory;
-	sqe->len = part->length > MOST_BYTES ? MOST_BYTES : (uint32_t)part->length;
-	sqe->off = part->offset;
-}
-
-static void listen_for_kick(struct ring *ring, struct io_uring_sqe *sqe)
-{
-	memset(sqe, 0, sizeof *sqe);
-	sqe->opcode = IORING_OP_READ;
-	sqe->fd = ring->kick;
-	sqe->addr = (uint64_t)(uintptr_t)&ring->word;
-	sqe->len = sizeof ring->word;
-	ring->hears = 1;
-}
-
-/* Puts what there is room for into the submission queue, and returns how much stands there. */
-static unsigned prepare(struct carrier *one)
-{
-	struct ring *ring = &one->ring;
-	unsigned tail = atomic_load_explicit(ring->sq_tail, memory_order_relaxed);
-	unsigned head = atomic_load_explicit(ring->sq_head, memory_order_acquire);
-
-	while (tail - head < ring->entries && (!ring->hears || (one->first && ring->inflight < ring->room))) {
-		struct io_uring_sqe *sqe = &ring->sqes[tail & ring->sq_mask];
-		if (!ring->hears) {
-			listen_for_kick(ring, sqe);
-		} else {
-			struct part *part = take(one);
-			if (is_moot(part)) {
-				end_part(one, part, 0);
-				continue;
-			}
-			describe(one, sqe, part);
-			ring->inflight++;
-		}
-		ring->array[tail & ring->sq_mask] = tail & ring->sq_mask;
-		tail++;
-	}
-	atomic_store_explicit(ring->sq_tail, tail, memory_order_release);
-	return tail - head;
-}
-
-static void take_result(struct carrier *one, struct part *part, int result)
-{
-	if (!part) {
-		one->ring.hears = 0;
-		return;
-	}
-	one->ring.inflight--;
-	if (result == -EINTR || result == -EAGAIN) {
-		put_first(one, part);
-	} else if (result < 0) {
-		end_part(one, part, -result);
-	} else if (part->job->op == OP_SYNC || (uint64_t)result == part->length) {
-		end_part(one, part, 0);
-	} else if (!result) {
-		end_part(one, part, EARLY);
-	} else {
-		part->memory += result;
-		part->offset += (uint64_t)result;
-		part->length -= (uint64_t)result;
-		put_first(one, part);
-	}
-}
-
-static void reap(struct carrier *one)
-{
-	struct ring *ring = &one->ring;
-	unsigned head = atomic_load_explicit(ring->cq_head, memory_order_relaxed);
-
-	while (head != atomic_load_explicit(ring->cq_tail, memory_order_acquire)) {
-		struct io_uring_cqe cqe = ring->cqes[head & ring->cq_mask];
-
-		atomic_store_explicit(ring->cq_head, ++head, memory_order_release);
-		take_result(one, (struct part *)(uintptr_t)cqe.user_data, cqe.res);
-	}
-}
-
-static void kick(const struct ring *ring)
-{
-	uint64_t word = 1;
-
-	while (write(ring->kick, &word, sizeof word) < 0 && errno == EINTR)
-		;
-}
-
-/* The one thread of a ring: it submits and reaps, and wakes the caller when a whole job has ended. */
-static void *run_ring(void *argument)
-{
-	struct carrier *one = argument;
-	struct ring *ring = &one->ring;
-
-	pthread_mutex_lock(&one->lock);
-	for (;;) {
-		unsigned waiting = prepare(one);
-
-		if (one->stopping && !one->first && !ring->inflight)
-			break;
-		ring->sleeps = 1;
-		pthread_mutex_unlock(&one->lock);
-		if (enter(ring, waiting, 1) < 0 && errno != EINTR)
-			sched_yield(); /* EAGAIN, EBUSY: the kernel is short of something */
-		pthread_mutex_lock(&one->lock);
-		ring->sleeps = 0;
-		reap(one);
-	}
-	pthread_mutex_unlock(&one->lock);
-	return NULL;
-}
-
-static void close_ring(struct ring *ring)
-{
-	munmap(ring->memory, ring->memory_bytes);
-	munmap(ring->sqes_memory, ring->sqes_bytes);
-	close(ring->fd);
-	close(ring->kick);
-}
-
 /* ---- what core.py calls ---- */
 
-int block_in_memory(int fd)
+EXPORT int block_in_memory(int fd)
 {
 	struct statfs found;
 
@@ -491,7 +192,7 @@ static void forget(struct job *job)
 	free(job);
 }
 
-void block_cancel(struct carrier *one, uint64_t token, int all)
+EXPORT void block_cancel(struct carrier *one, uint64_t token, int all)
 {
 	pthread_mutex_lock(&one->lock);
 	for (struct job *job = one->jobs.next; job != &one->jobs; job = job->next)
@@ -500,7 +201,7 @@ void block_cancel(struct carrier *one, uint64_t token, int all)
 	pthread_mutex_unlock(&one->lock);
 }
 
-void block_close(struct carrier *one)
+EXPORT void block_close(struct carrier *one)
 {
 	block_cancel(one, 0, 1);
 	pthread_mutex_lock(&one->lock);
@@ -522,7 +223,7 @@ void block_close(struct carrier *one)
 	free(one);
 }
 
-struct carrier *block_open(int fd, int event, uint64_t length, uint64_t unit, unsigned threads, const uint64_t *cpus,
+EXPORT struct carrier *block_open(int fd, int event, uint64_t length, uint64_t unit, unsigned threads, const uint64_t *cpus,
 			   unsigned depth, int *error)
 {
 	struct carrier *one = calloc(1, sizeof *one);
@@ -548,7 +249,7 @@ struct carrier *block_open(int fd, int event, uint64_t length, uint64_t unit, un
 	return one;
 }
 
-int block_register(struct carrier *one, uint64_t base, uint64_t size)
+EXPORT int block_register(struct carrier *one, uint64_t base, uint64_t size)
 {
 	struct arena *more;
 
@@ -608,7 +309,7 @@ static int make_job(const struct carrier *one, const uint64_t *words, struct job
 	return 0;
 }
 
-int block_put(struct carrier *one, const uint64_t *words, size_t count)
+EXPORT int block_put(struct carrier *one, const uint64_t *words, size_t count)
 {
 	struct job *chain = NULL, **end = &chain;
 	size_t parts = 0;
@@ -648,7 +349,7 @@ int block_put(struct carrier *one, const uint64_t *words, size_t count)
 	return 0;
 }
 
-size_t block_ended(struct carrier *one, int64_t *pairs, size_t most)
+EXPORT size_t block_ended(struct carrier *one, int64_t *pairs, size_t most)
 {
 	uint64_t word;
 	size_t count = 0;
