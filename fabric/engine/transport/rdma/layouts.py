@@ -14,6 +14,7 @@ __all__ = (
     "EVENT_FILE",
     "OPTION_ACK_TIMEOUT",
     "OPTION_TOS",
+    "POLL_CQ_OFFSET",
     "PORT_SPACE_TCP",
     "AhAttr",
     "AsyncKind",
@@ -33,6 +34,7 @@ OPTION_ACK_TIMEOUT: Final = 3  # RDMA_OPTION_ID_ACK_TIMEOUT
 ACCESS: Final = 0b111  # IBV_ACCESS_LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ: the target reads what we write, and writes
 
 CMD_FD_OFFSET: Final = 264  # of struct ibv_context: device, 32 function pointers, cmd_fd, async_fd
+POLL_CQ_OFFSET: Final = 96  # of struct ibv_context: its twelfth function pointer
 EVENT_FILE: Final = "anon_inode:[infinibandevent]"  # what /proc/self/fd says of a channel of events
 
 

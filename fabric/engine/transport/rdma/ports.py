@@ -124,23 +124,7 @@ class ConnectionManager(Protocol):
         ...
 
 
-class Completion(Protocol):
-    """One ended work request: struct ibv_wc."""
-
-    @property
-    def wr_id(self) -> int:
-        """Which one."""
-        ...
-
-    @property
-    def status(self) -> int:
-        """A `WcStatus`."""
-        ...
-
-    @property
-    def byte_len(self) -> int:
-        """How many bytes came."""
-        ...
+Completion: TypeAlias = tuple[int, int, int]  # of one request: wr_id, a `WcStatus`, bytes that came; of struct ibv_wc
 
 
 class RecvRequest(Protocol):

@@ -303,8 +303,7 @@ class RdmaTransport:
         events, links, poll = self._events, self._links, self.adapter.poll
         while found := poll(_TURN):
             answered: dict[int, list[int]] = {}
-            for completion in found:
-                wr_id, status = completion.wr_id, completion.status
+            for wr_id, status, length in found:
                 serial, slot = wr_id >> WR_BITS, wr_id & SLOT_MASK
                 one = links.get(serial)
                 if one is None:
@@ -313,8 +312,8 @@ class RdmaTransport:
                     one.receives -= 1
                     if status or one.state is not LinkState.LIVE:
                         one.flushed(status)
-                    elif completion.byte_len < RESPONSE_BYTES:
-                        one.fail(_short(completion.byte_len, one.where))
+                    elif length < RESPONSE_BYTES:
+                        one.fail(_short(length, one.where))
                     else:
                         answered.setdefault(serial, []).append(slot)
                         events.append(_received(one, slot))

@@ -9,6 +9,7 @@ Requests are built once and posted again: every SGE, SendWR and RecvWR that is m
 import contextlib
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from fabric.engine.transport.rdma.layouts import (
     QpState,
 )
 from fabric.engine.transport.rdma.ports import Completion, Keys, QueuePair, RecvRequest, Resize, SendRequest, Verbs
+from fabric.engine.transport.rdma.rawqueue import RawQueue, acknowledger
 from fabric.errors import EnvironmentMissingError
 
 __all__ = ("PyverbsAdapter", "explain_import", "open_adapter")
@@ -29,7 +31,7 @@ __all__ = ("PyverbsAdapter", "explain_import", "open_adapter")
 _RXE_VENDOR: Final = 0xFFFFFF  # Linux drivers/infiniband/sw/rxe/rxe_param.h, RXE_VENDOR_ID
 _SIGNALLED: Final = 2  # IBV_SEND_SIGNALED
 _RC: Final = 2  # IBV_QPT_RC
-_ASYNC_BYTES: Final = 16  # struct ib_uverbs_async_event_desc: element u64, event_type u32, reserved u32
+_HANDLE_BYTES: Final = 8  # struct ib_uverbs_comp_event_desc: the handle that libibverbs gave the kernel
 _LENGTH_OFFSET: Final = 8  # of struct ibv_sge: address u64, length u32, key u32
 _OPENING: Final = threading.Lock()  # a descriptor is found as the new one of the process
 _DISTRIBUTION: Final = "apt-get install -y python3-pyverbs, and make the environment with --system-site-packages"
@@ -117,6 +119,8 @@ class PyverbsAdapter:
         self._domain: Any = pd.PD(self._context)
         self._channel, self._notice_fd = _with_descriptor(lambda: cq.CompChannel(self._context))
         self._cq: Any = cq.CQ(self._context, self.capacity, None, self._channel, 0)
+        self._acknowledge = acknowledger()
+        self._raw: RawQueue | None = None
         self._regions: list[Any] = []
 
     def register(self, address: int, length: int) -> Keys:
@@ -188,8 +192,9 @@ class PyverbsAdapter:
 
     def poll(self, most: int) -> Sequence[Completion]:
         """See `Adapter`."""
-        found: Sequence[Completion] = self._cq.poll(most)[1]
-        return found
+        if self._raw is not None:
+            return self._raw.poll()
+        return [(one.wr_id, one.status, one.byte_len) for one in self._cq.poll(most)[1]]
 
     def arm(self) -> None:
         """See `Adapter`."""
@@ -197,8 +202,10 @@ class PyverbsAdapter:
 
     def take_notice(self) -> None:
         """See `Adapter`."""
-        self._channel.get_cq_event(self._cq)
-        self._cq.ack_events(1)
+        handle = int.from_bytes(os.read(self._notice_fd, _HANDLE_BYTES), sys.byteorder)
+        self._acknowledge(handle, 1)
+        if self._raw is None:
+            self._raw = RawQueue.of(handle, self._context.cmd_fd, self.failures[0])
 
     @property
     def notice_fd(self) -> int:
@@ -211,11 +218,14 @@ class PyverbsAdapter:
         return self._async_fd
 
     def take_async(self) -> int:
-        """See `Adapter`. Read as the kernel wrote it: ibv_get_async_event would hold the interpreter lock."""
-        return int.from_bytes(os.read(self._async_fd, _ASYNC_BYTES)[8:12], "little")
+        """See `Adapter`. It holds the interpreter lock and does not block, since there is one."""
+        event = self._context.get_async_event()
+        event.ack()  # at once: what it is about could not be destroyed before
+        return int(event.event_type)
 
     def close(self) -> None:
         """See `Adapter`."""
+        self._raw = None
         closing = [self._cq, self._channel, *self._regions, self._domain, self._context]
         self._regions.clear()
         for one in closing:
