@@ -135,6 +135,8 @@ class ControllerLink:
     def issue(self, batch: Sequence[Issue], now_ns: int, wanted: Callable[[RequestId], bool]) -> list[News]:
         """See `Link`."""
         news: list[News] = self._send_orders(now_ns, wanted) if self._parked else []
+        if self._late:
+            self._drop_late(wanted, news)
         for line in self._lines.values():
             if line.parked and not line.is_lost:
                 self._send_parked(line, now_ns, wanted, news)
@@ -183,6 +185,14 @@ class ControllerLink:
         if not self._is_closed:
             self._is_closed = True
             self._driver.transport.close()
+
+    def _drop_late(self, wanted: Callable[[RequestId], bool], news: list[News]) -> None:
+        """Tells at once of what nobody waits for: a target may ask for hours, and its memory is held meanwhile."""
+        kept = [one for one in self._late if wanted(one[2].transfer.request)]
+        if len(kept) < len(self._late):
+            news += [one[2] for one in self._late if not wanted(one[2].transfer.request)]
+            heapify(kept)
+            self._late = kept
 
     def _send_parked(self, line: _Line, now_ns: int, wanted: Callable[[RequestId], bool], news: list[News]) -> None:
         while line.parked:

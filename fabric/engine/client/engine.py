@@ -195,7 +195,7 @@ class Engine:
 
     def cancel(self, future: Future) -> None:
         """Fails work at once; its memory is held until nothing can land. What has ended is let be."""
-        if future.request in self._live:
+        if self._live.get(future.request) is future:  # another engine numbers its own
             self._dealer.cancel(future.request)
             self._orders.cancel(future.request, EngineError("the caller gave up", where=f"request {future.request}"))
             self._deal(self._clock())
@@ -378,4 +378,4 @@ class Engine:
 
     def _need_open(self) -> None:
         if self.lost is not None:
-            raise self.lost
+            raise self.lost.with_traceback(None)  # else each call adds its frames, and keeps what they hold

@@ -184,5 +184,5 @@ class Future:
         if not self.done:
             raise LocalProtocolError("this has not ended yet", remedy="Step the engine, or wait on it.")
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)  # else each call adds its frames, and keeps what they hold
         return self.length

@@ -53,7 +53,7 @@ class _Link:
 
 
 class MemoryTransport:
-    """A host's way to one service in the same process. Satisfies `Transport[PostSend]`.
+    """A host's way to one service in the same process. Satisfies `Transport[PostSend]`. One at a time on a service.
 
     Args:
         service: what is at the other end.
@@ -70,6 +70,7 @@ class MemoryTransport:
         self._events: list[Event] = []
         self._signal = Signal()
         self._last_id = -1
+        self._now_ns = 0  # of the last call that told the time
 
     def register(self, memory: memoryview) -> Arena:
         """See `Transport`."""
@@ -135,7 +136,9 @@ class MemoryTransport:
         return self._signal.fileno()
 
     def close(self) -> None:
-        """See `Transport`."""
+        """See `Transport`. The service forgets the connections too: the next transport on it numbers its own anew."""
+        for connection in self._links:
+            self.service.disconnected(PeerId(connection), self._now_ns)
         self._links.clear()
         self._arenas.clear()
         self._signal.close()
@@ -145,6 +148,7 @@ class MemoryTransport:
         self._signal.set()
 
     def _pump(self, now_ns: int) -> None:
+        self._now_ns = now_ns
         while wire := self.service.poll(now_ns):
             for output in wire:
                 self._carry(output, now_ns)
