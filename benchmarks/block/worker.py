@@ -16,12 +16,13 @@ from benchmarks.block.row import MIB, Result
 
 __all__ = ("ROOT", "Worker", "serve")
 
+_ROUNDS, _WARM_MS = 3, 50
 _SIGN, _LOG = "@ ", "log"  # NIXL writes its log between our lines
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class Worker:
-    """The near end.
+    """The near end. It starts the process anew for every third round: where its memory lies changes what a disk gives.
 
     Args:
         python: the interpreter.
@@ -30,24 +31,45 @@ class Worker:
     """
 
     def __init__(self, python: str, module: str, arguments: Sequence[str]) -> None:
-        command = [python, "-m", module, *arguments]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
-        self.hello = self._line()
+        self._command = [python, "-m", module, *arguments]
+        self._process: subprocess.Popen[str] | None = None
+        self._rounds = 0
 
     def read(self, run_ms: int) -> Result:
         """Returns one round."""
-        cast("TextIO", self._process.stdin).write(f"{run_ms}\n")
+        if self._rounds % _ROUNDS == 0:
+            self.close()
+            self._process = subprocess.Popen(
+                self._command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            )
+            self._line()
+            self._read(_WARM_MS)
+        self._rounds += 1
+        return self._read(run_ms)
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._end.close()
+            self._process.wait(timeout=30)
+            self._process = None
+
+    @property
+    def _end(self) -> TextIO:
+        return cast("TextIO", cast("subprocess.Popen[str]", self._process).stdin)
+
+    def _read(self, run_ms: int) -> Result:
+        self._end.write(f"{run_ms}\n")
         answer = json.loads(self._line())
         return Result(answer["bytes"] / MIB / answer["s"], answer["cpu_s"] / (answer["bytes"] / MIB / 1024))
 
     def _line(self) -> str:
+        process = cast("subprocess.Popen[str]", self._process)
         line = _LOG
         while line and not line.startswith(_SIGN):
-            line = cast("TextIO", self._process.stdout).readline()
+            line = cast("TextIO", process.stdout).readline()
         if not line:
-            raise SystemExit(f"{' '.join(map(str, self._process.args))}: ended with {self._process.wait()}")  # type: ignore[arg-type]
+            raise SystemExit(f"{' '.join(self._command)}: ended with {process.wait()}")
         return line[len(_SIGN) :].strip()
 
     def __enter__(self) -> Self:
@@ -56,8 +78,7 @@ class Worker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        cast("TextIO", self._process.stdin).close()
-        self._process.wait(timeout=30)
+        self.close()
 
 
 def serve(hello: str, run: Callable[[float], int], check: Callable[[], None]) -> None:
