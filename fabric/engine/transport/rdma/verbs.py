@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +32,7 @@ _SIGNALLED: Final = 2  # IBV_SEND_SIGNALED
 _RC: Final = 2  # IBV_QPT_RC
 _HANDLE_BYTES: Final = 8  # struct ib_uverbs_comp_event_desc: the handle that libibverbs gave the kernel
 _LENGTH_OFFSET: Final = 8  # of struct ibv_sge: address u64, length u32, key u32
-_OPENING: Final = threading.Lock()  # a descriptor is found as the new one of the process
+_TRIES: Final = 5
 _DISTRIBUTION: Final = "apt-get install -y python3-pyverbs, and make the environment with --system-site-packages"
 _FIELDS: Final = {
     QpBit.PKEY_INDEX: "pkey_index",
@@ -264,16 +263,16 @@ def _set_length(address: int, count: int) -> None:
 
 
 def _with_descriptor(make: Callable[[], Any]) -> tuple[Any, int]:
-    """Returns what was made and the descriptor of its events, which no release of pyverbs shows."""
-    with _OPENING:
+    """Returns what was made and the descriptor of its events: the one that is new. No release of pyverbs shows it."""
+    for _ in range(_TRIES):
         before = _event_files()
         made = make()
         new = _event_files() - before
-    if len(new) != 1:
-        made.close()
-        remedy = "open RDMA devices from one thread at a time"
-        raise EnvironmentMissingError("the descriptor of a device's events was not found", remedy=remedy)
-    return made, new.pop()
+        if len(new) == 1:
+            return made, new.pop()
+        made.close()  # another thread opened one at the same time
+    remedy = "open RDMA devices from one thread at a time"
+    raise EnvironmentMissingError("the descriptor of a device's events was not found", remedy=remedy)
 
 
 def _event_files() -> set[int]:
