@@ -16,6 +16,10 @@ __all__ = ("IoQueues",)
 
 # What an I/O queue's Connect is answered when the controller behind it is gone: only a new controller helps.
 _CONTROLLER_GONE = frozenset({Status.CONNECT_INVALID_PARAMETER, Status.CONNECT_INVALID_HOST})
+# nvmet: "already created" (target/core.c, nvmet_install_queue). It lets go of the old queue once that has no command
+# left; where the news of our disconnect was lost, it never does, and again only a new controller helps.
+_STILL_HELD = Status.COMMAND_SEQUENCE_ERROR
+_HELD_TRIES = 4
 
 
 @dataclass(slots=True)
@@ -130,7 +134,7 @@ class IoQueues:
     def queue_down(self, queue: Queue, error: EngineError, now_ns: int) -> None:
         """Takes the news that a queue failed."""
         self._session.emit(QueueDown(queue.qid, error))
-        if isinstance(error, NvmeStatusError) and error.status & CODE_MASK in _CONTROLLER_GONE:
+        if isinstance(error, NvmeStatusError) and self._needs_new_controller(queue.qid, error.status & CODE_MASK):
             self._session.fail(error, now_ns)
             return
         # a connection that is only stale is tried again before the bring-up counts it out
@@ -146,6 +150,10 @@ class IoQueues:
             one.reopen_ns = now_ns + one.backoff.delay_ns(stale=queue.stale)
         self._session.connection_gone(now_ns)
         self._check_settled(now_ns)
+
+    def _needs_new_controller(self, qid: int, code: int) -> bool:
+        held = code == _STILL_HELD and self._members[qid].backoff.attempts >= _HELD_TRIES
+        return held or code in _CONTROLLER_GONE
 
     def _check_settled(self, now_ns: int) -> None:
         if self._opening and all(one.settled for one in self._members.values()):

@@ -535,3 +535,20 @@ def test_a_controller_that_does_not_come_back_is_given_up(profile: TargetProfile
     waits = [one for one in pair.events if isinstance(one, Reconnecting)]
     assert len(waits) >= 8
     assert pair.host.state is ControllerState.LOST
+
+
+def test_a_queue_that_the_target_never_lets_go_of_costs_a_new_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The news of our disconnect was lost with the cable: nvmet holds the queue, and refuses it as created already."""
+    pair = rig(NVMET)
+    pair.bring_up()
+    deaf = {pair.host.queue(2).connection}
+    told = pair.target.disconnected
+    monkeypatch.setattr(pair.target, "disconnected", lambda peer: None if peer in deaf else told(peer))
+
+    pair.break_connection(2)
+    pair.advance(500 * MS)
+    assert pair.host.live_queues == (1,), "one that is let go of soon is waited for"
+    pair.advance(5 * SECOND)
+
+    assert len(pair.of(Ready)) == 2
+    assert pair.host.live_queues == (1, 2)
