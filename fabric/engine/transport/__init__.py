@@ -6,6 +6,7 @@
 | driver | a host machine over a transport |
 | memory | host and target in one process |
 | tcp | NVMe/TCP, both sides; `tcp.server` is the target to run |
+| rdma | NVMe/RDMA, the host's side; needs pyverbs and librdmacm when it is opened |
 | block | a file or block device |
 | service, storage, shape, faults | what stands behind a target's wire |
 
