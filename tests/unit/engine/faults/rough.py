@@ -192,12 +192,16 @@ class WildTransport(MemoryTransport):
 
 
 class SickStorage(RamStorage):
-    """A medium that fails as often as `chance` says, with one of `codes`; a write that fails is done in part."""
+    """A medium that fails as often as `chance` says, with one of `codes`; a write that fails is done in part.
+
+    Every write of the tests has bytes of its own: one that comes twice was sent twice, which no write may be.
+    """
 
     def __init__(self, disks: dict[NamespaceKey, bytes], seed: int = 0) -> None:
         super().__init__({})
         self.disks = {key: bytearray(data) for key, data in disks.items()}
         self.chance = 0.0
+        self._seen: set[tuple[int, bytes]] = set()
         self.codes: tuple[int, ...] = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.ETIMEDOUT)
         self._random = random.Random(seed)  # noqa: S311, repeatable on purpose
 
@@ -208,6 +212,10 @@ class SickStorage(RamStorage):
 
     def write(self, key: NamespaceKey, offset: int, data: bytes, *, durable: bool) -> None:
         """See `Storage`."""
+        came = (offset, data[:16])
+        if came in self._seen:
+            raise AssertionError(f"a write at {offset} came twice")
+        self._seen.add(came)
         try:
             self._maybe()
         except OSError:
