@@ -11,7 +11,7 @@ CHECKED := fabric tests benchmarks playbooks/action_plugins
 UNIT := tests/unit tests/property
 CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
 
-.PHONY: help venv demo test image vm programs unit lint cov docs-check bars soak wheel clean
+.PHONY: help venv demo test image vm programs unit lint cov docs-check bars soak wheel compiled clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -72,6 +72,14 @@ soak: .venv/.stamp-dev ## 2,000 examples a property; prints the record for docs/
 wheel: .venv/.stamp-dev ## build dist/fabricctl-*.whl
 	rm -rf dist
 	$(BIN)/python -m build --wheel .
+
+# The tests run from inside the folder, so that they import what is compiled there.
+compiled: .venv/.stamp-dev ## compile the engine's hot path into build/compiled (decision 0008), and test it
+	@.ci/need cc=gcc
+	$(BIN)/python compile_engine.py build/compiled
+	cp -r tests docs pyproject.toml build/compiled
+	cd build/compiled && PYTHONPATH=. ../../$(BIN)/python -m pytest -q -p no:cacheprovider $(addprefix tests/unit/engine/,queues nvmeof client)
+	rm -r build/compiled/tests build/compiled/docs build/compiled/pyproject.toml
 
 clean: ## remove what the targets made, the virtual environment too
 	rm -rf .venv build dist demo-run .coverage .coverage.* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
