@@ -8,7 +8,7 @@ from tests.unit.engine.faults.matrix import WAYS, Cell, absent, cells, try_cell
 from tests.unit.engine.faults.states import OPS, CommandState
 from tests.unit.engine.faults.troubles import TROUBLES, Trouble
 
-FAST = ("drop", "lose-answer", "status 0x0006", "all connections break")  # in the unit tier
+FAST = ("drop", "all connections break")  # in the unit tier
 
 
 @pytest.mark.parametrize(
