@@ -28,9 +28,11 @@ def read(engine: str, row: Row, path: Path, run_ms: int) -> Result:
 
     What fio itself says leaves out the workers of io_uring.
     """
+    _start_cpu_s(engine, row, path)  # measured now, if it was not before
     before_s = _cpu_s()
     moved, longest_s = _run(engine, row, path, run_ms)
-    cpu_s = _cpu_s() - before_s - _start_cpu_s(engine, row, path)
+    start_s = _start_cpu_s(engine, row, path)
+    cpu_s = max(0.0, _cpu_s() - before_s - start_s)
     return Result(moved / MIB / longest_s, cpu_s / (moved / MIB / 1024))
 
 

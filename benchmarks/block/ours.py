@@ -18,8 +18,6 @@ from fabric.engine.client import Engine, Future, Read, Settings
 from fabric.engine.queues import View
 from fabric.policy import ShardPolicy
 
-AHEAD = 2  # ranges that are asked for, to those that may fly
-
 
 class Reader:
     """Keeps requests open.
@@ -82,17 +80,17 @@ class Reader:
 def main() -> None:
     """Serves rounds."""
     path, size, depth, ranges = Path(sys.argv[1]), *map(int, sys.argv[2:5])
-    flying = max(1, depth // ranges)
+    requests = max(3, 2 * depth // ranges)  # one ends while others fly
     policy = ShardPolicy(
         queues=1,
-        depth=AHEAD * flying,
+        depth=requests,
         transfer_bytes=size * ranges,
-        target_bytes=2 * size * depth,
-        receiver_bytes=2 * size * depth,
+        target_bytes=requests * size * ranges,
+        receiver_bytes=requests * size * ranges,
     )
     settings = Settings(threads=os.cpu_count() or 1, device_depth=depth)
     with fabric.engine.open(f"file://{path}", policy=policy, settings=settings) as engine:
-        reader = Reader(engine, size, path.stat().st_size // size, ranges, AHEAD * flying)
+        reader = Reader(engine, size, path.stat().st_size // size, ranges, requests)
         serve("ours", reader.run, reader.check)
 
 

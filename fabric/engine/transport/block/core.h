@@ -39,7 +39,7 @@ struct job {
 
 struct ring {
 	int fd, kick; /* kick: an eventfd that the ring reads, so that it hears of new parts while it waits */
-	int hears, sleeps, has_buffers;
+	int hears, sleeps, has_buffers, can_wait;
 	uint64_t word; /* where the kick is read to */
 	unsigned entries, room, inflight;
 	void *memory, *sqes_memory;

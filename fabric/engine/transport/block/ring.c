@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/io_uring.h>
+#include <linux/time_types.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,18 @@
 
 #define MOST_ENTRIES 4096
 #define MOST_BUFFERS 1024
+#define SHARE 16            /* of what is in flight that may end before one wake-up */
+#define PATIENCE_NS 200000  /* within this time */
 
 static int enter(const struct ring *ring, unsigned submit, unsigned least)
 {
-	return (int)syscall(__NR_io_uring_enter, ring->fd, submit, least, least ? IORING_ENTER_GETEVENTS : 0, NULL, 0);
+	struct __kernel_timespec patience = {.tv_nsec = PATIENCE_NS};
+	struct io_uring_getevents_arg more = {.ts = (uint64_t)(uintptr_t)&patience};
+
+	if (least > 1)
+		return (int)syscall(__NR_io_uring_enter, ring->fd, submit, least,
+				    IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &more, sizeof more);
+	return (int)syscall(__NR_io_uring_enter, ring->fd, submit, least, IORING_ENTER_GETEVENTS, NULL, 0);
 }
 
 static int supports_read(int fd)
@@ -92,6 +101,7 @@ int open_ring(struct carrier *one, unsigned depth)
 	ring->room = depth < params.cq_entries ? depth : params.cq_entries - 1; /* with the kick, never more than fit */
 	ring->has_buffers = syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS2, &buffers,
 				    sizeof buffers) >= 0;
+	ring->can_wait = (params.features & IORING_FEAT_EXT_ARG) != 0; /* 5.11 */
 	one->has_ring = 1;
 	return 0;
 }
@@ -219,20 +229,24 @@ void *run_ring(void *argument)
 {
 	struct carrier *one = argument;
 	struct ring *ring = &one->ring;
+	int is_slow = 0;
 
 	pthread_mutex_lock(&one->lock);
 	for (;;) {
-		unsigned waiting = prepare(one);
+		unsigned waiting = prepare(one), before = ring->inflight;
+		/* Many in flight: several ends for one wake-up, but none waits long for others. */
+		unsigned least = ring->can_wait && !is_slow && before >= 2 * SHARE ? before / SHARE : 1;
 
 		if (one->stopping && !one->first && !ring->inflight)
 			break;
 		ring->sleeps = 1;
 		pthread_mutex_unlock(&one->lock);
-		if (enter(ring, waiting, 1) < 0 && errno != EINTR)
+		if (enter(ring, waiting, least) < 0 && errno != EINTR && errno != ETIME)
 			sched_yield(); /* EAGAIN, EBUSY: the kernel is short of something */
 		pthread_mutex_lock(&one->lock);
 		ring->sleeps = 0;
 		reap(one);
+		is_slow = least > 1 && ring->inflight == before; /* nothing came in time: wait without a limit for one */
 	}
 	pthread_mutex_unlock(&one->lock);
 	return NULL;
