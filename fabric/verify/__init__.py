@@ -4,6 +4,7 @@ Evidence comes in, a verdict goes out. Knows no device, engine, file or time; co
 UNKNOWN and never zero.
 """
 
+from fabric.verify.judge import judge
 from fabric.verify.model import (
     ClassResult,
     DeviceVerdict,
@@ -24,6 +25,7 @@ from fabric.verify.model import (
     Verdict,
     VerdictStatus,
 )
+from fabric.verify.text import verdict_text
 
 __all__ = (
     "ClassResult",
@@ -44,4 +46,6 @@ __all__ = (
     "TrafficClass",
     "Verdict",
     "VerdictStatus",
+    "judge",
+    "verdict_text",
 )

@@ -19,7 +19,7 @@ def rule_of_three(trials: int) -> float:
 
 
 def exact_zero(trials: int, *, confidence: float = 0.95) -> float:
-    """Returns 1 - α^(1/n): the largest rate at which n trials without an event are not rarer than α."""
+    """Returns 1 - a^(1/n), a = 1 - confidence: the largest rate at which n trials without an event have chance a."""
     return -math.expm1(math.log(1 - confidence) / trials) if trials > 0 else 1.0
 
 

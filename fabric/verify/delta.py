@@ -78,7 +78,8 @@ def difference(
     """Returns how far every counter moved.
 
     Args:
-        before: the first snapshot. after: the second.
+        before: the first snapshot.
+        after: the second.
         started_ns: when the load between them began, on the clock of the snapshots; None for not checked.
         ended_ns: when it ended, likewise.
     """

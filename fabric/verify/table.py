@@ -36,13 +36,13 @@ _MLX5: Final = _rows(
         ("rnr_nak_retry_err", Event.NOT_READY, _E, _ZERO, Way.OUT),
         ("out_of_buffer", Event.NO_BUFFER, _P, _ZERO, Way.LOCAL),
         (
-            "req_cqe_error resp_cqe_error req_remote_access_errors resp_remote_access_errors req_remote_invalid_request",
+            "req_cqe_error resp_cqe_error req_remote_access_errors resp_remote_access_errors",
             Event.PROTOCOL_ERROR,
             _E,
             _ZERO,
             Way.LOCAL,
         ),
-        ("resp_local_length_error", Event.PROTOCOL_ERROR, _E, _ZERO, Way.LOCAL),
+        ("resp_local_length_error req_remote_invalid_request", Event.PROTOCOL_ERROR, _E, _ZERO, Way.LOCAL),
         ("req_cqe_flush_error resp_cqe_flush_error", Event.FLUSHED, _E, _BOUNDED, Way.LOCAL),
         ("rx_icrc_encapsulated", Event.ICRC_ERROR, _P, _ZERO, Way.IN),
         ("np_ecn_marked_roce_packets cc_rx_ce_pkts", Event.CE_RECEIVED, _P, _BOUNDED, Way.IN),
@@ -176,7 +176,8 @@ _NETDEV: Final = (
             ("tx_prio{}_pause_transition pfc_pri{}_tx_transitions", Event.PAUSE_CHANGED, _E, _BOUNDED, Way.IN),
         ),
     ),
-    *_by(Per.QUEUE, "netdev", (("rx_discard_packets_cos{}", Event.DEVICE_DROP, _P, _ZERO, Way.IN),)),
+    # a CoS queue's number is no priority
+    Row("netdev", ("rx_discard_packets_cos{}",), Event.DEVICE_DROP, _P, _ZERO, Way.IN, per=Per.QUEUE, mixed=True),
     *(
         Row("netdev", tuple(names.split()), Event.DEVICE_DROP, _P, _ZERO, way, mixed=True)
         for names, way in (

@@ -1,0 +1,143 @@
+"""What the counters of both ends say together: was anything lost, between whom, and on which cables may it have been.
+
+A pair is (sender, receiver) of packets, whoever asked for them. Source: hosts.md 5.2.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fabric.qos import UNKNOWN, known
+from fabric.state import SourceKind
+from fabric.verify.conserve import DROPS, Book, Part, books
+from fabric.verify.events import Event
+from fabric.verify.facts import Facts, Reading, add, is_above
+from fabric.verify.meanings import IN_SEEN
+from fabric.verify.model import End, Hop, LinkPath
+
+__all__ = ("Scene", "end_of", "hop_text", "look")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The evidence, the books, and what follows from both ends.
+
+    Attributes:
+        pairs: (sender, receiver) between which packets were lost, by the counters of the two.
+        late: pairs for which only a timer speaks: a lost packet, or a host that was slow.
+        switch_drops: counters of drops of a lossless class at switches that moved.
+        misplaced: (switch, port, packets): left through another queue than the class's.
+    """
+
+    facts: Facts
+    books: tuple[Book, ...]
+    pairs: tuple[tuple[str, str], ...]
+    late: tuple[tuple[str, str], ...]
+    switch_drops: tuple[Reading, ...]
+    misplaced: tuple[tuple[str, str, int], ...]
+
+    @property
+    def whole(self) -> tuple[Book, ...]:
+        """Returns the books of the whole, by class."""
+        return tuple(one for one in self.books if one.part is Part.WHOLE)
+
+    @property
+    def missing(self) -> int:
+        """Returns the packets that are proven to have been sent and not received, drops of switches with them."""
+        exact = (one for one in self.whole if one.is_exact and one.lost is not UNKNOWN)
+        return sum(one.dropped + one.lost for one in exact if one.lost is not UNKNOWN)
+
+    @property
+    def is_whole_known(self) -> bool:
+        """Returns whether the books of every class are closed and exact."""
+        return bool(self.whole) and all(one.is_exact and one.lost is not UNKNOWN for one in self.whole)
+
+    @property
+    def is_loss_seen(self) -> bool:
+        """Returns whether a packet of a lossless class is proven lost, or overtaken: a gap, a drop, or the books."""
+        return bool(self.pairs) or bool(self.switch_drops) or self.missing > 0 or self._gaps()
+
+    def _gaps(self) -> bool:
+        devices = {end.device for end in self.facts.ends}
+        return any(is_above(self.facts.count(one, *IN_SEEN, Event.GAP_NAKED)) for one in devices)
+
+    def cables(self, pairs: tuple[tuple[str, str], ...]) -> tuple[Hop, ...]:
+        """Returns the cables, in the direction of the packets, that every one of these pairs uses; else any of them."""
+        ways = [{_key(hop): hop for hop in self.directed(*pair)} for pair in pairs]
+        if not ways:
+            return ()
+        common = set(ways[0]).intersection(*ways[1:]) if ways else set()
+        keys = common or set().union(*ways)
+        every = {key: hop for way in ways for key, hop in way.items()}
+        return tuple(every[key] for key in sorted(keys))
+
+    def directed(self, sender: str, receiver: str) -> Iterator[Hop]:
+        """Yields the cables of all ways from sender to receiver, in that direction."""
+        for path in self.facts.evidence.links:
+            if (path.host, path.target) == (sender, receiver):
+                yield from path.hops
+            elif (path.target, path.host) == (sender, receiver):
+                yield from (Hop(hop.far, hop.near) for hop in reversed(path.hops))
+
+
+def hop_text(hop: Hop) -> str:
+    """Returns `h1/data0 -> leaf1/Ethernet4`."""
+    return f"{hop.near} -> {hop.far}"
+
+
+def look(facts: Facts) -> Scene:
+    """Returns what follows from the counters of all together."""
+    directions = sorted({pair for path in facts.evidence.links for pair in _both(path)})
+    pairs = tuple(pair for pair in directions if _is_lossy(facts, *pair))
+    late = () if pairs else tuple(sorted({found for pair in directions for found in _late(facts, *pair)}))
+    drops = tuple(
+        one
+        for one in facts.readings
+        if one.source.kind is SourceKind.SWITCH and one.event in DROPS and facts.must_stand(one) and is_above(one.value)
+    )
+    found = books(facts)
+    return Scene(facts, found, pairs, late, drops, tuple(_misplaced(facts, found)))
+
+
+def _both(path: LinkPath) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (path.host, path.target), (path.target, path.host)
+
+
+def _key(hop: Hop) -> str:
+    return hop_text(hop)
+
+
+def _is_lossy(facts: Facts, sender: str, receiver: str) -> bool:
+    """Whether packets from one to the other were lost or overtaken, by a gap that the one or the other counted."""
+    told, seen = facts.count(sender, Event.GAP_NAKED), facts.count(receiver, Event.GAP_SEEN)
+    if is_above(told):
+        return seen is UNKNOWN or seen > 0
+    if is_above(seen) and told is UNKNOWN:
+        return True
+    again = facts.count(sender, Event.DUPLICATE)
+    return is_above(facts.count(receiver, Event.READ_GAP)) and (again is UNKNOWN or again > 0)
+
+
+def _late(facts: Facts, sender: str, receiver: str) -> Iterator[tuple[str, str]]:
+    """A timer of the sender: its packet was lost, or the answer when the receiver had seen the packet already."""
+    if is_above(facts.count(sender, Event.ACK_TIMEOUT)):
+        if is_above(facts.count(receiver, Event.DUPLICATE)):
+            yield receiver, sender
+        elif not any(is_above(facts.count(one, Event.DUPLICATE)) for one in facts.peers(sender)):
+            yield sender, receiver
+
+
+def _misplaced(facts: Facts, found: tuple[Book, ...]) -> Iterator[tuple[str, str, int]]:
+    """More of the class arrived than left through its queue, and nothing but that port leads there."""
+    for book in found:
+        if book.part is not Part.OUT_OF or book.sent is UNKNOWN or book.received is UNKNOWN:
+            continue
+        extra = book.received - book.sent
+        queues = facts.pick(book.device, Event.QUEUE_SENT, place=book.port)
+        passed = known(add(one.value for one in queues if not facts.matters(one)), 0)
+        if extra > max(1, book.received // 100) and passed >= extra:
+            yield book.device, book.port, extra
+
+
+def end_of(facts: Facts, device: str, place: str) -> End | None:
+    """Returns the end at which that netdev or RDMA port is, None when it is on no way."""
+    return next((end for end in facts.ends if end.device == device and place in {end.port, end.rdma}), None)
