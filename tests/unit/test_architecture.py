@@ -19,6 +19,9 @@ PLANTED = [
     ("fabric/lab/__init__.py", "import fabric.nos.base", "own grammar"),
     ("fabric/plan/__init__.py", "import random", "Pure packages"),
     ("fabric/nos/eos/__init__.py", "import time", "Pure packages"),
+    ("fabric/verify/judge.py", "import random", "Pure packages"),
+    ("fabric/verify/judge.py", "import fabric.engine", "counters alone"),
+    ("fabric/verify/judge.py", "import fabric.host", "Imports point down"),
     ("fabric/tree.py", "import pydantic", "standard library alone"),
 ]
 
