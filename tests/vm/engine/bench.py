@@ -122,6 +122,10 @@ class Talk:
         stream.write(line + "\n")
         stream.flush()
 
+    def kill(self) -> None:
+        """Ends the program where it stands; it is at a place where it waits."""
+        self._process.kill()
+
     def end(self) -> Mapping[str, Any]:
         """Returns the program's result; what it still tells of its places is let be."""
         for _place in self.places():
