@@ -14,6 +14,7 @@ class DeviceAccess:
         host: name or address. port: TCP port of SSH.
         password: from vault or environment, never in repr; None for a key or agent.
         private_key: path of a key file, or None.
+        become: what needs root is done through sudo; of hosts and targets.
         enable_secret: EOS `enable` secret, never in repr, or None.
         known_hosts: OpenSSH known_hosts file; None for the user's own.
     """
@@ -26,3 +27,4 @@ class DeviceAccess:
     private_key: Path | None = None
     enable_secret: str | None = field(default=None, repr=False)
     known_hosts: Path | None = None
+    become: bool = False

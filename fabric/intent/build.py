@@ -319,6 +319,7 @@ def _access(name: str, door: AccessDoor) -> DeviceAccess:
         username=door.username or "",
         password=door.password,
         private_key=Path(door.private_key).expanduser() if door.private_key else None,
+        become=door.become,
         enable_secret=door.enable_secret,
         known_hosts=Path(door.known_hosts).expanduser() if door.known_hosts else None,
     )

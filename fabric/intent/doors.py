@@ -230,6 +230,7 @@ class AccessDoor(Door):
     username: PatternedText | None = None
     password: Secret | None = None
     private_key: FilePath | None = None
+    become: Flag = False
     enable_secret: Secret | None = None
     known_hosts: FilePath | None = None
 

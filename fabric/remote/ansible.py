@@ -41,6 +41,7 @@ CONNECTION_VARIABLES: Final = {
     "username": ("ansible_user", "ansible_ssh_user"),
     "password": ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password"),
     "private_key": ("ansible_private_key_file", "ansible_ssh_private_key_file"),
+    "become": ("ansible_become",),
     "enable_secret": ("ansible_become_password", "ansible_become_pass", "ansible_enable_pass"),
 }
 

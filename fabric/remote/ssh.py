@@ -1,4 +1,4 @@
-"""The one SSH client: exec, SFTP, host-key policy. Knows neither devices' languages nor the inventory.
+"""The one SSH client: exec, processes, SFTP, host-key policy. Knows neither devices' languages nor the inventory.
 
 Nothing here trusts an unknown host key. Commands are argv lists, quoted once; what must stay secret goes by SFTP or
 standard input, never in argv. Every error of paramiko is turned into one of ours in `mapped`.
@@ -11,11 +11,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabric.clock import Clock
 from fabric.errors import AuthError, ConnectError
+from fabric.remote.process import Process
 
 if TYPE_CHECKING:
     import paramiko
@@ -325,6 +327,26 @@ class SshClient:
             if status == -1:  # paramiko: the channel closed without a status
                 raise EOFError(_LOST)
             return ExecResult(status, stdout, stderr)
+
+    def open_process(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> Process:
+        """Returns a command that runs on while lines go in and out.
+
+        Args:
+            argv: the command; each word is quoted for the remote shell. Never a secret.
+            timeout_s: until it has begun.
+
+        Raises:
+            ConnectError: the session is lost, or the command could not be begun.
+        """
+        guard = partial(mapped, self._target)
+        with guard(f"starting {argv[0]}"):
+            channel = self._transport().open_session(timeout=timeout_s)
+            try:
+                _request(channel, shlex.join(argv))
+            except BaseException:  # Ctrl-C too must leave no channel
+                channel.close()
+                raise
+        return Process(channel, guard, argv[0])
 
     def _left_s(self, end_ns: int) -> float:
         left_s = (end_ns - self._clock.now_ns()) / 1e9
