@@ -20,6 +20,7 @@ What a peer or a network did never raises: it comes as Broken.
 A transport is used from one thread. It reads no clock: `now_ns` never runs back.
 """
 
+import contextlib
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ __all__ = (
     "allocate",
 )
 
+_HUGE_BYTES: Final = 2 << 20
 PostT_contra = TypeVar("PostT_contra", contravariant=True)
 _new: Final = tuple.__new__  # a named tuple's own __new__ is a Python function, and costs twice as much
 
@@ -210,5 +212,12 @@ class Transport(Protocol[PostT_contra]):
 
 
 def allocate(length: int) -> memoryview:
-    """Returns `length` bytes of zeroed anonymous memory, page-aligned; it is freed with its last view."""
-    return memoryview(mmap.mmap(-1, length))
+    """Returns `length` bytes of zeroed anonymous memory, page-aligned; it is freed with its last view.
+
+    In huge pages where the kernel has some: a device then gets one piece of 1 MiB in place of 256.
+    """
+    memory = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if length >= _HUGE_BYTES:
+        with contextlib.suppress(OSError):  # a kernel without them
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(memory)
