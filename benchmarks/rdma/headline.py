@@ -30,7 +30,7 @@ _WAYS: Final = ("sharded", "one command", "one queue", "fio", "fio one command")
 
 def measure(*, rounds: int, seconds: float, cpus: int) -> dict[str, Any]:
     """Returns the figures, and whether they hold."""
-    with pair(cpus=cpus) as machines:
+    with pair(cpus=cpus, is_compiled=False) as machines:
         kernel_queues = machines.connect_kernel(QUEUES)
         rows = _rounds(machines, rounds, seconds)
         local = {size: machines.local("/dev/slow", size=size, readers=1, seconds=seconds) for size in SIZES}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from fabric.errors import EnvironmentMissingError
 from fabric.lab.alarms import WallClock
 from fabric.lab.vm import Machine, MachineSpec, Nic, build_image, cache_folder, create, pick_accelerator, sweep
 from fabric.remote.ssh import SshClient
@@ -31,6 +32,8 @@ SLOW_NS: Final = 20_000_000
 _TARGET, _HOST = "10.10.0.11", "10.10.0.1"
 _PROGRAMS: Final = Path(__file__).resolve().parent / "guest"
 _PEER: Final = "/root/peer"
+_COMPILED: Final = "/root/compiled"
+_BUILT: Final = Path(__file__).resolve().parents[2] / "build" / "compiled"
 _ROCE: Final = "modprobe -a rdma_rxe ib_uverbs rdma_ucm; rdma link add rxe0 type rxe netdev data0"
 # hosts.md 7.3 has the order of configfs; lab-recipe.md that of null_blk
 _SERVE: Final = """
@@ -70,11 +73,13 @@ class Pair:
     target: SshClient
     mib: int
 
-    def ours(self, nsid: int, *, size: int, readers: int, queues: int, seconds: float, depth: int = 32) -> Any:
-        """Returns what our engine reached."""
+    def ours(
+        self, nsid: int, *, size: int, readers: int, queues: int, seconds: float, is_compiled: bool = False
+    ) -> Any:
+        """Returns what our engine reached, in plain Python or with its hot modules compiled (`make compiled`)."""
         url = f"nvme+rdma://{_TARGET}:4420/{NQN}?nsid={nsid}"
-        asked = {"url": url, "size": size, "readers": readers, "queues": queues, "seconds": seconds, "depth": depth}
-        return self._measured("ours.py", {**asked, "tos": TOS}, FOLDER)
+        asked = {"url": url, "size": size, "readers": readers, "queues": queues, "seconds": seconds, "tos": TOS}
+        return self._measured("ours.py", asked, _COMPILED if is_compiled else FOLDER)
 
     def kernel(self, nsid: int, *, size: int, readers: int, seconds: float) -> Any:
         """Returns what the kernel's host reached, by fio."""
@@ -133,8 +138,8 @@ wait
 
 
 @contextmanager
-def pair(*, mib: int = 128, cpus: int = 1) -> Iterator[Pair]:
-    """Yields the pair, with the kernel's host not connected yet. cpus: of each machine."""
+def pair(*, mib: int = 128, cpus: int = 1, is_compiled: bool = True) -> Iterator[Pair]:
+    """Yields the pair, with the kernel's host not connected yet. cpus: of each machine; is_compiled: the engine too."""
     base = Path(tempfile.mkdtemp(prefix="pair", dir="/tmp"))
     try:
         with ExitStack() as stack:
@@ -148,6 +153,8 @@ def pair(*, mib: int = 128, cpus: int = 1) -> Iterator[Pair]:
             script = _SERVE.format(nqn=NQN, address=_TARGET, **fields)
             run(at_target, "sh", "-euc", script, timeout_s=300)
             install(at_host)
+            if is_compiled:
+                _install_compiled(at_host)
             _install_peer(at_host)
             run(at_host, "modprobe", "nvme-rdma")
             yield Pair(at_host, at_target, mib)
@@ -174,6 +181,17 @@ def _boot(base: Path, cpus: int, target_mib: int) -> tuple[Machine, Machine]:
     for machine in (target, host):
         machine.wait()
     return host, target
+
+
+def _install_compiled(session: SshClient) -> None:
+    """Puts the engine as `make compiled` built it into the host; the bar's script has just built it."""
+    if not any(_BUILT.glob("fabric_engine*.so")):
+        raise EnvironmentMissingError("the compiled engine is missing", found=str(_BUILT), remedy="Run: make compiled")
+    with tempfile.TemporaryDirectory() as folder:
+        packed = shutil.make_archive(f"{folder}/packed", "gztar", _BUILT)
+        session.put("/root/compiled.tar.gz", Path(packed).read_bytes())
+    script = f"mkdir -p {_COMPILED}; tar -xzf /root/compiled.tar.gz -C {_COMPILED}"
+    run(session, "sh", "-euc", f"{script}; python3 -m compileall -q {_COMPILED}", timeout_s=300)
 
 
 def _install_peer(session: SshClient) -> None:
