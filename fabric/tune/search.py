@@ -1,0 +1,264 @@
+"""The order of trials: what is measured next, given all that was measured. A generator that is fed by a `Book`.
+
+    baselines → scaling over queues → Latin hypercube → halving → refinement → confirmation
+
+| phase | fidelity | why |
+|---|---|---|
+| baselines | 1/3 | `nvme connect`, the default policy, one queue serial, and where the model would begin |
+| scaling | 1/9 | five counts of queues for the scaling law; the model proposes again with it |
+| hypercube | 1/9 | hills that no model knows |
+| halving | 1/3 | the best third of what was seen at 1/9 |
+| refinement | 1/3 | the estimator and single steps from the leader, in turn |
+| confirmation | 1 | the leaders and the best default, interleaved, over equal seeds |
+
+It ends refinement when nothing rose for 20 trials, the path's own bound is within 3 %, or the rest of the budget is
+needed for confirmation (simulation study 4.4). A setting that lost or paused is not only out: none above it in every
+number is tried (4.4: shrink the box).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from fabric.policy import ShardPolicy
+from fabric.qos import UNKNOWN
+from fabric.tune.knobs import NAMES, Knobs, Space, connect_defaults, serial
+from fabric.tune.model import advise
+from fabric.tune.outcome import Goal, Outcome, flaws
+from fabric.tune.path import PathModel
+from fabric.tune.sampling import Seen, estimate, latin_hypercube
+from fabric.tune.standing import FULL, Book, Standing
+from fabric.tune.student import paired_gain
+from fabric.tune.usl import ScalingLaw, fit_law
+
+__all__ = ("BASELINES", "CONNECT", "DEFAULT", "SERIAL", "Ask", "Search", "baselines")
+
+CONNECT, DEFAULT, SERIAL = "nvme connect", "default policy", "one queue, serial"
+BASELINES = (CONNECT, DEFAULT, SERIAL)
+COARSE, MIDDLE = 1 / 9, 1 / 3  # eta 3: simulation study 4.4
+COARSE_SEED, MIDDLE_SEED, FIRST_SEED = 101, 201, 301  # equal within a fidelity, so that settings see equal load
+PATIENCE = 20  # trials without a rise
+NEAR_BOUND = 0.97
+COVER = 12  # points of the hypercube; the study's 20, less the 8 that went before it
+FINALISTS, PAIRS, MOST_PAIRS = 3, 3, 5
+ATTEMPTS = 12  # of the estimator, to name a place that was not tried
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One measurement wanted."""
+
+    knobs: Knobs
+    fidelity: float
+    seed: int
+    why: str
+
+
+def baselines(space: Space, model: PathModel) -> dict[str, Knobs]:
+    """Returns name → knobs of what is compared with."""
+    mdts = space.transfer_bytes[-1]
+    policy = Knobs.of(ShardPolicy(transfer_bytes=min(mdts, ShardPolicy().transfer_bytes)))
+    return {
+        CONNECT: connect_defaults(min(model.cores, model.queues_max or model.cores), mdts),
+        DEFAULT: policy,
+        SERIAL: serial(mdts),
+    }
+
+
+@dataclass(slots=True)
+class Search:
+    """One search.
+
+    Args:
+        budget: trials in all. seed: of the search itself.
+        book: filled by whoever runs the generator, before it is resumed.
+    """
+
+    space: Space
+    model: PathModel
+    book: Book
+    seed: int
+    budget: int
+    stopped: str = ""
+    _tried: set[tuple[object, ...]] = field(default_factory=set)
+    _way: tuple[str, bool] | None = None
+
+    def asks(self) -> Iterator[Ask]:
+        """Yields each measurement; the outcome of one has to be in the book before the next is drawn."""
+        for phase in (self._baselines, self._scaling, self._cover, self._halve, self._refine):
+            if not self.stopped:
+                yield from self._within(phase())
+        yield from self._confirm()
+
+    def law(self) -> ScalingLaw | None:
+        """Returns the scaling law of what was measured for it so far."""
+        return fit_law(
+            (one.trial.knobs.queues, one.outcome.bytes_per_s) for one in self.book.told if one.trial.why == "scaling"
+        )
+
+    # The phases.
+
+    def _baselines(self) -> Iterator[Ask]:
+        for name, knobs in baselines(self.space, self.model).items():
+            yield from self._once(knobs, MIDDLE, name)
+        yield from self._once(advise(self.model, self.space).knobs, MIDDLE, "model")
+
+    def _scaling(self) -> Iterator[Ask]:
+        first = advise(self.model, self.space).knobs
+        counts = [one for one in self.space.queues if one <= self.model.cores] or [self.space.queues[0]]
+        chosen = dict.fromkeys(counts[round(part * (len(counts) - 1) / 4)] for part in range(5))
+        for queues in chosen:
+            knobs = self.space.nearest(replace(first, queues=queues, depth=self.space.depth[-1]))
+            yield Ask(knobs, COARSE, COARSE_SEED, "scaling")
+            self._tried.add(self._sense(knobs))
+        yield from self._once(advise(self.model, self.space, self.law()).knobs, MIDDLE, "model, fitted")
+
+    def _cover(self) -> Iterator[Ask]:
+        for steps in latin_hypercube(self.space, COVER, self.seed):
+            yield from self._once(self.space.at(steps), COARSE, "hypercube")
+
+    def _halve(self) -> Iterator[Ask]:
+        coarse = [one for one in self.book.ranked() if not one.at(MIDDLE)]
+        for one in coarse[: max(1, (COVER + 5) // 3)]:
+            if not self._is_doomed(one.knobs):
+                yield Ask(one.knobs, MIDDLE, MIDDLE_SEED, "halving")
+
+    def _refine(self) -> Iterator[Ask]:
+        turn = 0
+        while True:
+            turn += 1
+            found = self._step() if turn % 2 else self._estimated(turn)
+            found = found or self._estimated(turn) or self._step()
+            if found is None:
+                self.stopped = "every setting near the leader was tried"
+                return
+            yield from self._once(found[0], MIDDLE, found[1])
+
+    def _confirm(self) -> Iterator[Ask]:
+        """Measures the finalists in pairs with the best default until one is ahead for certain, or all have failed."""
+        for pair in range(MOST_PAIRS):
+            while True:
+                finalists = self._finalists(pair)
+                late = [one for one in finalists if FIRST_SEED + pair not in one.by_seed(self.book.goal)]
+                if not late or len(self.book.told) >= self.budget:
+                    break
+                seed = next(
+                    s for s in range(FIRST_SEED, FIRST_SEED + pair + 1) if s not in late[0].by_seed(self.book.goal)
+                )
+                yield Ask(late[0].knobs, FULL, seed, "confirmation")
+            if pair + 1 >= PAIRS and self._is_certain():
+                return
+
+    # What they need.
+
+    def _within(self, asks: Iterable[Ask]) -> Iterator[Ask]:
+        """Yields until a stopping rule holds."""
+        for one in asks:
+            if self.stopped:
+                return
+            yield one
+            self.stopped = self._stop()
+            if self.stopped:
+                return
+
+    def _stop(self) -> str:
+        told, leader = len(self.book.told), self.book.leader()
+        if told >= self.budget - self._reserve():
+            return "the rest of the budget confirms"
+        bound = self.model.payload_bytes_per_s * self.model.receivers
+        compared = leader and leader.at(MIDDLE) and told > len(BASELINES) and self.book.goal is Goal.THROUGHPUT
+        if leader and compared and leader.score(self.book.goal) >= NEAR_BOUND * bound:
+            return f"within 3 % of what the path can carry, {bound / 1e9:.2f} GB/s"
+        if told - max(self.book.raised_at, len(BASELINES) + 1) >= PATIENCE and leader:
+            return f"no rise above noise in {PATIENCE} trials"
+        return ""
+
+    def _reserve(self) -> int:
+        return min((FINALISTS + 1) * PAIRS, self.budget // 3)
+
+    def _once(self, knobs: Knobs, fidelity: float, why: str) -> Iterator[Ask]:
+        """Yields the setting unless one that does the same was tried, or it is above one that lost or paused."""
+        if why not in BASELINES and (self._sense(knobs) in self._tried or self._is_doomed(knobs)):
+            return
+        self._tried.add(self._sense(knobs))
+        before = self.book.leader()
+        yield Ask(knobs, fidelity, COARSE_SEED if fidelity == COARSE else MIDDLE_SEED, why)
+        after = self.book.leader()
+        if before and after and after.knobs == knobs:
+            self._way = _way(before.knobs, knobs)
+
+    def _sense(self, knobs: Knobs) -> tuple[object, ...]:
+        """Returns what two settings that do the same share: a bound that nothing reaches changes nothing."""
+        target = min(knobs.target_bytes, knobs.receiver_bytes, knobs.queues * knobs.depth * knobs.transfer_bytes)
+        depth = min(knobs.depth, -(-target // knobs.transfer_bytes))
+        receiver = min(knobs.receiver_bytes, self.model.fan_in * target)
+        return knobs.queues, depth, knobs.transfer_bytes, knobs.dealing if knobs.queues > 1 else "", target, receiver
+
+    def _is_doomed(self, knobs: Knobs) -> bool:
+        return any(knobs.covers(one.knobs) for one in self.book.standings() if self._hurt(one))
+
+    def _hurt(self, standing: Standing) -> bool:
+        """Returns whether it lost or paused: more in flight will not mend that."""
+        limits = self.book.limits
+        return any(
+            (one.outcome.lost is not UNKNOWN and one.outcome.lost > 0)
+            or (one.outcome.pause_share is not UNKNOWN and one.outcome.pause_share > limits.pause_share_max)
+            for one in standing.told
+        )
+
+    def _step(self) -> tuple[Knobs, str] | None:
+        """Returns a setting one step from the leader that was not tried; the way that helped last goes first."""
+        leader = self.book.leader()
+        if leader is None:
+            return None
+        here = self.space.nearest(leader.knobs)
+        around = self.space.neighbours(here)
+        for one in sorted(around, key=lambda knobs: _way(here, knobs) != self._way):
+            if self._sense(one) not in self._tried and not self._is_doomed(one):
+                return one, "step"
+        return None
+
+    def _estimated(self, turn: int) -> tuple[Knobs, str] | None:
+        seen = [
+            Seen(self.space.place(one.knobs), one.score(self.book.goal), self._violation(one))
+            for one in self.book.standings()
+        ]
+        for attempt in range(ATTEMPTS):
+            steps = estimate(self.space, seen, self.seed * 10_007 + turn * ATTEMPTS + attempt)
+            knobs = self.space.at(steps)
+            if self._sense(knobs) not in self._tried and not self._is_doomed(knobs):
+                return knobs, "estimator"
+        return None
+
+    def _violation(self, standing: Standing) -> float:
+        return max(_violation(one.outcome, self.book) for one in standing.told)
+
+    def _finalists(self, pair: int) -> list[Standing]:
+        """Returns who is measured in this round: the leaders, fewer of them later, and the best default."""
+        ranked = self.book.ranked()
+        known = baselines(self.space, self.model)
+        default = next((one for one in ranked if one.knobs in (known[CONNECT], known[DEFAULT])), None)
+        chosen = ranked[: FINALISTS if pair < PAIRS - 1 else 1]
+        return chosen if default is None or default in chosen else [*chosen, default]
+
+    def _is_certain(self) -> bool:
+        ranked = self._finalists(PAIRS)
+        if len(ranked) < 2:
+            return True
+        low, high = paired_gain(ranked[0].by_seed(self.book.goal), ranked[-1].by_seed(self.book.goal))
+        return low > 0 or high < 0.01
+
+
+def _violation(outcome: Outcome, book: Book) -> float:
+    """Returns 0 or less when feasible, else how far it is off, about 1 for a little."""
+    found = flaws(outcome, book.limits)
+    if not found:
+        return 0.0
+    share = outcome.pause_share
+    over = 0.0 if share is UNKNOWN else min(5.0, share / max(book.limits.pause_share_max, 1e-6) / 10)
+    return len(found) + over
+
+
+def _way(before: Knobs, after: Knobs) -> tuple[str, bool] | None:
+    """Returns (knob, whether it rose) where exactly one knob differs."""
+    moved = [name for name in NAMES if getattr(before, name) != getattr(after, name)]
+    return (moved[0], getattr(after, moved[0]) > getattr(before, moved[0])) if len(moved) == 1 else None
