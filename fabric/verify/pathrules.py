@@ -169,7 +169,8 @@ def _corrupted(scene: Scene) -> Iterator[Hit]:
     hops = scene.cables(tuple(sorted({(one.target, one.host) for one in flawed})))
     names = ", ".join(f"{one.target} to {one.host}: {one.flaw_count}" for one in flawed)
     at = "; ".join(f"LBA {flaw.lba} byte {flaw.offset_bytes} {flaw.kind}" for flaw in flawed[0].flaws[:3])
-    places = tuple(hop_text(hop) for hop in hops) or (flawed[0].host,)
+    # a byte may have turned on the way of the write already
+    places = tuple(sorted({hop.name for hop in hops})) or (flawed[0].host,)
     yield Hit("", places, f"wrong bytes, every checksum right: {names}" + (f" ({at})" if at else ""), 96)
 
 

@@ -36,13 +36,14 @@ _MLX5: Final = _rows(
         ("rnr_nak_retry_err", Event.NOT_READY, _E, _ZERO, Way.OUT),
         ("out_of_buffer", Event.NO_BUFFER, _P, _ZERO, Way.LOCAL),
         (
-            "req_cqe_error resp_cqe_error req_remote_access_errors resp_remote_access_errors",
+            "resp_cqe_error req_remote_access_errors resp_remote_access_errors",
             Event.PROTOCOL_ERROR,
             _E,
             _ZERO,
             Way.LOCAL,
         ),
         ("resp_local_length_error req_remote_invalid_request", Event.PROTOCOL_ERROR, _E, _ZERO, Way.LOCAL),
+        ("req_cqe_error", Event.QP_DEAD, _E, _ZERO, Way.BOTH),  # retries exceeded among others, which have their own
         ("req_cqe_flush_error resp_cqe_flush_error", Event.FLUSHED, _E, _BOUNDED, Way.LOCAL),
         ("rx_icrc_encapsulated", Event.ICRC_ERROR, _P, _ZERO, Way.IN),
         ("np_ecn_marked_roce_packets cc_rx_ce_pkts", Event.CE_RECEIVED, _P, _BOUNDED, Way.IN),

@@ -46,8 +46,10 @@ def _headline(verdict: Verdict) -> str:
         case VerdictStatus.PASS:
             return f"no loss seen in {_count(verdict.packets)} packets of the lossless classes"
         case VerdictStatus.FAIL:
-            lost = "" if verdict.lost is UNKNOWN or verdict.lost == 0 else f", {verdict.lost:,} packets lost"
-            return f"loss or damage in {_count(verdict.packets)} packets of the lossless classes{lost}"
+            among = f"{_count(verdict.packets)} packets of the lossless classes"
+            if verdict.lost is UNKNOWN or verdict.lost == 0:
+                return f"loss, damage or disorder among {among}"
+            return f"{verdict.lost:,} lost of {among}"
         case VerdictStatus.INVALID:
             return "the run proves neither loss nor its absence"
 

@@ -1,0 +1,73 @@
+"""Bar 1 without VMs: no false PASS, no false FAIL, place and cause right. FABRIC_VERIFY_RUNS sets how many runs."""
+
+import pytest
+
+from fabric.lab.wire import FaultRule, PacketKind, WireFault
+from fabric.qos import UNKNOWN
+from fabric.serial import from_json, to_json
+from fabric.verify import Evidence, Verdict, VerdictStatus, judge, verdict_text
+from fabric.verify.bound import exact_zero, upper_bound
+from tests.verify_plant.scenario import BAR_1, CAUSE, KINDS, MORE, Fault, Run
+from tests.verify_plant.trial import RUNS, Trial, trial
+
+pytestmark = pytest.mark.slow
+
+CHUNK = 25
+SHARE_OF_FAULTS = 8  # seeds among which every fault does something
+
+
+def complaints(trials: list[Trial]) -> list[str]:
+    return [f"seed {one.seed}, {one.truth.fault.value}: {', '.join(one.wrong())}" for one in trials if one.wrong()]
+
+
+@pytest.mark.parametrize("first", range(0, RUNS, CHUNK))
+def test_no_verdict_is_wrong(first: int) -> None:
+    assert complaints([trial(seed) for seed in range(first, min(first + CHUNK, RUNS))]) == []
+
+
+@pytest.mark.parametrize("fault", [one for one in (*BAR_1, *MORE) if one in CAUSE])
+def test_every_fault_does_harm_and_is_found(fault: Fault) -> None:
+    trials = [trial(10_000 + seed, fault=fault) for seed in range(SHARE_OF_FAULTS)]
+    assert complaints(trials) == []
+    assert any(one.verdict.status is VerdictStatus.FAIL for one in trials)
+
+
+def test_a_slow_host_is_no_loss() -> None:
+    trials = [trial(30_000 + seed, fault=Fault.SLOW) for seed in range(SHARE_OF_FAULTS)]
+    assert complaints(trials) == []
+    assert any(one.verdict.status is VerdictStatus.INVALID for one in trials)
+
+
+@pytest.mark.parametrize("kind", [one for one in KINDS if one is not PacketKind.CNP])
+def test_one_lost_packet_of_any_kind_of_the_class_is_a_failure(kind: PacketKind) -> None:
+    rule = FaultRule(WireFault.DROP, packet=kind, nth=1)
+    for seed in range(20_000, 20_012):
+        evidence, truth = Run(seed, fault=Fault.NTH, rule=rule).go()
+        if truth.lost:
+            verdict = judge(evidence)
+            assert (verdict.status, verdict.lost) == (VerdictStatus.FAIL, truth.lost)
+            return
+    pytest.fail(f"no run sent a {kind.value} there")
+
+
+def test_a_verdict_and_its_evidence_go_through_json() -> None:
+    evidence, _ = Run(3, fault=Fault.RANDOM).go()
+    again = from_json(Evidence, to_json(evidence))
+    assert again == evidence
+    verdict = judge(again)
+    assert from_json(Verdict, to_json(verdict)) == verdict
+
+
+def test_one_lost_packet_in_two_hundred_thousand_is_found_and_the_bound_printed() -> None:
+    rule = FaultRule(WireFault.DROP, packet=PacketKind.WRITE, nth=3_000)
+    evidence, truth = Run(1, fault=Fault.NTH, commands=5_000, rule=rule).go()
+    verdict = judge(evidence)
+    assert truth.lost == 1
+    assert verdict.status is VerdictStatus.FAIL
+    assert verdict.packets is not UNKNOWN
+    assert verdict.packets >= 200_000
+    assert verdict.lost == 1
+    assert verdict.bound_95 == pytest.approx(upper_bound(1, verdict.packets))
+    assert verdict.bound_95 is not UNKNOWN
+    assert verdict.bound_95 > exact_zero(verdict.packets)
+    assert f"rate <= {verdict.bound_95:.3g} at 95%" in verdict_text(verdict)
