@@ -6,7 +6,7 @@
 | a counter fell by more than half its width | it was reset: the window is void |
 | a counter fell, and modulo its width moved a little | it wrapped |
 | a value may be older than the load's end | the window is void |
-| the source answered once of twice | the window is void |
+| the source, or a counter of the table, was there once of twice | the window is void |
 | the source never answered, or has no such counter | not observable; nothing is void |
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from fabric.qos import UNKNOWN, Known
 from fabric.state import Counter, CounterSet, Snapshot, Source
+from fabric.verify.meanings import meaning
 
 __all__ = ("Delta", "Differences", "Void", "Window", "difference", "moved")
 
@@ -135,9 +136,13 @@ def _voids(
     fallen = [one for one in deltas if one.why.startswith("fell")]
     if fallen:
         yield Void(source, "reset", f"counters were reset: {fallen[0].name} {fallen[0].why}")
-    gone = [one.name for one in before.counters if one.value is not UNKNOWN and after.value(one.name) is UNKNOWN]
-    if gone:
-        yield Void(source, "vanished", f"{gone[0]} was there before the load and not after it")
+    for first, second, text in (
+        (before, after, "before the load and not after it"),
+        (after, before, "after the load and not before it"),
+    ):
+        gone = [one.name for one in first.counters if _is_gone(one, second) and meaning(source.family, one.name)]
+        if gone:
+            yield Void(source, "vanished", f"{gone[0]} was counted {text}")
     if started_ns is not None and before.at_ns + before.span_ns > started_ns:
         yield Void(source, "early", "the load had begun when the first reading ended")
     fresh_ns = after.at_ns - after.cache_ns
@@ -146,6 +151,10 @@ def _voids(
         yield Void(source, "stale", text)
     elif fresh_ns <= before.at_ns:
         yield Void(source, "stale", f"both readings may be one: {after.cache_ns / 1e6:.0f} ms of cache")
+
+
+def _is_gone(counter: Counter, other: CounterSet) -> bool:
+    return counter.value is not UNKNOWN and other.value(counter.name) is UNKNOWN
 
 
 def _vanished(source: Source, why: str) -> Window:

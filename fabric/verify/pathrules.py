@@ -16,6 +16,7 @@ from fabric.verify.scene import Scene, end_of, hop_text
 __all__ = ("PATH_RULES",)
 
 _SLOW: Final = frozenset({Event.ACK_TIMEOUT, Event.DUPLICATE, Event.RETRANSMITTED, Event.QP_DEAD})
+_MANY: Final = 16  # candidates that are still worth naming
 _DAMAGED: Final = frozenset({"wrong", "torn"})
 
 
@@ -35,7 +36,7 @@ def _flap_by_books(scene: Scene) -> Iterator[Hit]:
     """Lost in both directions of one cable."""
     if _bad_links(scene):
         return
-    lost = _cable_losses(scene)
+    lost = [one for one in _cable_losses(scene) if one[1] is not UNKNOWN]
     for hop, count, _ in lost:
         back = next((other for one, other, _ in lost if (one.near, one.far) == (hop.far, hop.near)), None)
         if back is not None and str(hop.near) < str(hop.far):
@@ -51,7 +52,8 @@ def _cable_loss(scene: Scene) -> Iterator[Hit]:
             losses.setdefault(evidence, []).append(hop)
     for evidence, hops in losses.items():
         device = hops[0].near.device if len({hop.near.device for hop in hops}) == 1 else ""
-        yield Hit(device, tuple(hop_text(hop) for hop in hops), evidence, 80 if len(hops) == 1 else 70)
+        places = tuple(hop_text(hop) for hop in hops) if len(hops) <= _MANY else ("any cable on the way",)
+        yield Hit(device, places, evidence, 80 if len(hops) == 1 else 70)
 
 
 def _bad_links(scene: Scene) -> set[str]:
@@ -64,14 +66,14 @@ def _cable_losses(scene: Scene) -> list[tuple[Hop, Known[int], str]]:
     if scene.misplaced or not scene.is_loss_seen or _is_accounted(scene):
         return []
     found: list[tuple[Hop, Known[int], str]] = []
-    suspects = scene.cables(scene.pairs or scene.late)
+    suspects = scene.suspects()
     for book in scene.books:
         if book.part is not Part.WHOLE and is_above(book.lost):
             evidence = f"{book.lost} packets lost {_part_text(book)}: {book.sent} sent, {book.received} came"
             found += [(hop, book.lost, f"{evidence}{_drops_text(book)}") for hop in _hops_of(scene, book, suspects)]
     if not found and not any(book.lost == 0 and book.is_exact for book in scene.whole):
         evidence = _ends_text(scene)
-        found += [(hop, UNKNOWN, evidence) for hop in suspects]
+        found += [(hop, UNKNOWN, evidence) for hop in suspects or _directed(scene)]
     return found
 
 
@@ -83,12 +85,16 @@ def _is_accounted(scene: Scene) -> bool:
 
 
 def _hops_of(scene: Scene, book: Book, suspects: tuple[Hop, ...]) -> list[Hop]:
-    directed = [one for hop in scene.facts.hops for one in (hop, Hop(hop.far, hop.near))]
+    directed = _directed(scene)
     if book.part is Part.OUT_OF:
         return [hop for hop in directed if (hop.near.device, hop.near.port) == (book.device, book.port)]
     into = [hop for hop in directed if hop.far.device == book.device]
     narrowed = [hop for hop in into if hop in suspects]
     return narrowed or into
+
+
+def _directed(scene: Scene) -> list[Hop]:
+    return [one for hop in scene.facts.hops for one in (hop, Hop(hop.far, hop.near))]
 
 
 def _part_text(book: Book) -> str:
@@ -103,7 +109,7 @@ def _ends_text(scene: Scene) -> str:
     pairs = ", ".join(f"{sender} to {receiver}" for sender, receiver in scene.pairs or scene.late)
     known = [one for one in scene.whole if one.is_exact and is_above(one.lost)]
     books = f"{known[0].lost} packets lost on the way" if known else "the ends saw a gap"
-    return f"{books}: {pairs}" if pairs else books
+    return f"{books}: {pairs}" if pairs else f"{books}, and no end saw a gap: an ACK or a connection message"
 
 
 # --- ends -----------------------------------------------------------------------------------------------------------

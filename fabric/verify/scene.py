@@ -61,14 +61,21 @@ class Scene:
         return any(is_above(self.facts.count(one, *IN_SEEN, Event.GAP_NAKED)) for one in devices)
 
     def cables(self, pairs: tuple[tuple[str, str], ...]) -> tuple[Hop, ...]:
-        """Returns the cables, in the direction of the packets, that every one of these pairs uses; else any of them."""
+        """Returns the cables, in the direction of the packets, that all of these pairs use, else any uses."""
         ways = [{_key(hop): hop for hop in self.directed(*pair)} for pair in pairs]
-        if not ways:
-            return ()
         common = set(ways[0]).intersection(*ways[1:]) if ways else set()
-        keys = common or set().union(*ways)
         every = {key: hop for way in ways for key, hop in way.items()}
-        return tuple(every[key] for key in sorted(keys))
+        return tuple(every[key] for key in sorted(common or every))
+
+    def suspects(self) -> tuple[Hop, ...]:
+        """Returns the cables on which a packet may have been lost: by gaps, else by timers; () when neither tells.
+
+        Each pair with a gap has lost something, so they share the cause; a timer leaves open which peer it was about.
+        """
+        if self.pairs:
+            return self.cables(self.pairs)
+        keys = {_key(hop): hop for pair in self.late for hop in self.directed(*pair)}
+        return tuple(keys[key] for key in sorted(keys))
 
     def directed(self, sender: str, receiver: str) -> Iterator[Hop]:
         """Yields the cables of all ways from sender to receiver, in that direction."""

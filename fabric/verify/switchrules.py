@@ -15,18 +15,24 @@ __all__ = ("SWITCH_RULES",)
 
 
 def _watchdog(scene: Scene) -> Iterator[Hit]:
+    """A storm that spreads backwards trips further watchdogs; the one nearest to its origin comes first."""
     facts = scene.facts
-    for switch in facts.switches:
-        moved = [
-            one
-            for one in facts.pick(switch, Event.WATCHDOG_STORM, Event.WATCHDOG_DROP)
-            if facts.matters(one) and is_above(one.value)
-        ]
-        for port in sorted({one.source.place for one in moved}):
-            own = [one for one in moved if one.source.place == port]
-            lost = any(one.event is Event.WATCHDOG_DROP for one in own)
-            status = VerdictStatus.FAIL if lost else status_of(scene)
-            yield Hit(switch, (f"{switch}/{port}",), _text(own), 95, status)
+    events = (Event.WATCHDOG_STORM, Event.WATCHDOG_DROP)
+    moved = [
+        one
+        for switch in facts.switches
+        for one in facts.pick(switch, *events)
+        if facts.matters(one) and is_above(one.value)
+    ]
+    ports = sorted({(one.source.device, one.source.place) for one in moved})
+    for switch, port in ports:
+        own = [one for one in moved if (one.source.device, one.source.place) == (switch, port)]
+        lost = any(one.event is Event.WATCHDOG_DROP for one in own)
+        status = VerdictStatus.FAIL if lost else status_of(scene)
+        behind = _far(facts, switch, port)
+        spread = behind is not None and any(behind.device == other for other, _ in ports)
+        why = f"; {behind} paused it, and a watchdog of {behind.device} tripped too" if spread and behind else ""
+        yield Hit(switch, (f"{switch}/{port}",), f"{_text(own)}{why}", 70 if spread else 95, status)
 
 
 def _group_drops(scene: Scene, wanted: str) -> Iterator[Hit]:
@@ -123,9 +129,14 @@ def _pauses_heard(facts: Facts, peer: End) -> Known[int]:
 
 def _peer(facts: Facts, switch: str, port: str) -> End | None:
     """The host or target at the other end of the cable."""
+    far = _far(facts, switch, port)
+    return far if far in facts.ends else None
+
+
+def _far(facts: Facts, switch: str, port: str) -> End | None:
     for hop in facts.hops:
         for near, far in ((hop.near, hop.far), (hop.far, hop.near)):
-            if (near.device, near.port) == (switch, port) and far in facts.ends:
+            if (near.device, near.port) == (switch, port):
                 return far
     return None
 
