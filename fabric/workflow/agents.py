@@ -8,53 +8,31 @@ no other. One thread hears all hosts; only logging in and out is done for severa
 """
 
 import json
-import re
 import select
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 
+from fabric.engine.client import Description
 from fabric.engine.load import Job, JobResult, Region, Stream
 from fabric.errors import ConnectError, FabricError, HostError
-from fabric.intent import DeviceAccess, Loaded
+from fabric.intent import Loaded
 from fabric.observe import Event
 from fabric.push.fanout import fan_out
-from fabric.push.sessions.target import ssh_target
 from fabric.remote.bundle import pack
-from fabric.remote.process import Process
-from fabric.remote.ssh import SshClient
 from fabric.serial import Json, SerialError, from_json, to_json
+from fabric.workflow.agenthosts import REMEDY, AgentHost, close_host, ended, open_host, parsed
 from fabric.workflow.environment import Environment
 
 __all__ = ("Agents", "Answers", "Preparation", "open_agents")
 
-_PROTOCOL: Final = 1
-_READY_S: Final = 30.0
-_UNPACK_S: Final = 60.0
 _PING_S: Final = 10.0
 _PINGS: Final = 3
 _OPEN_S: Final = 10.0  # what a stream may take to open, fabric.engine.load.runner
 _PATIENCE_S: Final = 60.0  # beyond what the work itself may take: a read's deadline is 30 s
-_CLOSE_S: Final = 10.0
 _WORKERS: Final = 8
 _SLOW_BYTES_S: Final = 10 << 20  # what a preparation writes at least, else it is given up
-
-_UNPACK: Final = """\
-umask 077
-folder=$(mktemp -d "${TMPDIR:-/tmp}/fabricctl.XXXXXXXXXX") || exit 1
-if tar -xzf - -C "$folder"; then printf '%s' "$folder"; else rm -rf -- "$folder"; exit 1; fi
-"""
-# -E and -s: nothing of the user's own Python; -B: nothing is written. The module is found in the current folder.
-_SERVE: Final = """\
-trap 'cd /; rm -rf -- "$1"' EXIT
-cd "$1" || exit 1
-if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'
-then python3 -EsB -m fabric.engine.load
-else echo 'Python 3.11 or newer is missing' >&2; exit 1
-fi
-"""
-_FOLDER: Final = re.compile(r"/[\w./-]*/fabricctl\.[A-Za-z0-9]{10}")  # it is given to rm -rf
 
 T = TypeVar("T")
 _Lines = dict[str, Json]
@@ -83,17 +61,6 @@ class Answers(Generic[T]):
 
 
 @dataclass(slots=True)
-class _Host:
-    """One host with a running agent. `offset_s`: its clock less ours."""
-
-    name: str
-    client: SshClient
-    process: Process
-    folder: str
-    offset_s: float = 0.0
-
-
-@dataclass(slots=True)
 class _Question:
     """One order that is under way: which answer ends it, and until when what is waited for."""
 
@@ -116,7 +83,7 @@ class Agents:
         errors: host → why it has no agent, or none any more.
     """
 
-    def __init__(self, hosts: Sequence[_Host], errors: Mapping[str, FabricError], environment: Environment) -> None:
+    def __init__(self, hosts: Sequence[AgentHost], errors: Mapping[str, FabricError], environment: Environment) -> None:
         self.errors = dict(errors)
         self._hosts = {one.name: one for one in hosts}
         self._clock, self._observer = environment.clock, environment.observer
@@ -145,11 +112,28 @@ class Agents:
                     best[name] = took_s
                     self._hosts[name].offset_s = theirs - (sent_s + took_s / 2)
 
-    def prepare(self, wanted: Mapping[str, Preparation]) -> Answers[int]:
-        """Returns how many bytes each host wrote; several hosts write at a time.
+    def describe(self, streams: Mapping[str, Stream]) -> Answers[Description]:
+        """Returns what the stream of each host reaches: block size, blocks, queues."""
+        orders: dict[str, _Lines] = {name: {"do": "describe", "stream": to_json(one)} for name, one in streams.items()}
+        return _typed(self._ask(orders, "described", dict.fromkeys(orders, _OPEN_S)), "description", Description)
 
-        A host prepares one region a call; call again for another.
+    def prepare(self, wanted: Sequence[tuple[str, Preparation]]) -> Answers[int]:
+        """Returns how many bytes each host wrote; several hosts write at a time, one host one region after another.
+
+        What a host could not write is its error, whatever else it wrote.
         """
+        results: dict[str, int] = {}
+        errors: dict[str, FabricError] = {}
+        left = list(wanted)
+        while left:
+            turn = dict(reversed(left))  # the first of each host
+            left = [(name, one) for name, one in left if turn[name] is not one]
+            found = self._prepare(turn)
+            errors |= found.errors
+            results |= {name: results.get(name, 0) + length for name, length in found.results.items()}
+        return Answers({name: one for name, one in results.items() if name not in errors}, errors)
+
+    def _prepare(self, wanted: Mapping[str, Preparation]) -> Answers[int]:
         orders: dict[str, _Lines] = {}
         limits: dict[str, float] = {}
         for name, one in wanted.items():
@@ -247,7 +231,7 @@ class Agents:
             return
         for line in lines:
             question.heard_ns = now_ns
-            told = _parsed(line)
+            told = parsed(line)
             event, is_answer = told.get("event"), told.get("id") == question.number
             if is_answer and event == question.end:
                 results[name] = told
@@ -260,10 +244,10 @@ class Agents:
             self._pass_on(name, told)
         if process.is_ended:
             del pending[name]
-            self._lose(name, _ended(name, process), errors)
+            self._lose(name, ended(name, process), errors)
         elif now_ns >= min(question.end_ns, question.heard_ns + question.silence_ns):
             del pending[name]
-            self._lose(name, HostError("the agent says nothing", where=name, remedy=_REMEDY), errors)
+            self._lose(name, HostError("the agent says nothing", where=name, remedy=REMEDY), errors)
 
     def _pass_on(self, name: str, told: _Lines) -> None:
         match told.get("event"):
@@ -287,20 +271,16 @@ class Agents:
     def close(self) -> None:
         """Ends every agent; each removes its folder. Never raises."""
         hosts, self._hosts = tuple(self._hosts.values()), {}
-        fan_out(hosts, _close, workers=_WORKERS, crashed=lambda _host, _error: None, skipped=lambda _host: None)
+        fan_out(
+            hosts,
+            lambda host, _stop: close_host(host),
+            workers=_WORKERS,
+            crashed=lambda _host, _error: None,
+            skipped=lambda _host: None,
+        )
 
 
 _COUNTED: Final = ("bytes", "requests", "errors", "flaw_count")
-_REMEDY: Final = "Look at the host's load and its targets; then run again."
-
-
-def _close(host: _Host, is_stopped: Callable[[], bool]) -> None:
-    del is_stopped
-    try:
-        with suppress(ConnectError):
-            host.process.close(timeout_s=_CLOSE_S)
-    finally:
-        host.client.close()
 
 
 @contextmanager
@@ -317,10 +297,10 @@ def open_agents(
     """
     archive = pack(cores=cores)
 
-    def one(name: str, is_stopped: Callable[[], bool]) -> _Host | FabricError:
+    def one(name: str, is_stopped: Callable[[], bool]) -> AgentHost | FabricError:
         del is_stopped
         try:
-            return _opened(loaded.access.get(name), name, archive, environment)
+            return open_host(loaded.access.get(name), name, archive, environment)
         except FabricError as error:
             return error
 
@@ -328,7 +308,7 @@ def open_agents(
         return HostError(f"a defect: {type(error).__name__}: {error}", where=name)
 
     opened = dict(zip(hosts, fan_out(hosts, one, workers=_WORKERS, crashed=crashed, skipped=_never_asked), strict=True))
-    running = [host for host in opened.values() if isinstance(host, _Host)]
+    running = [host for host in opened.values() if isinstance(host, AgentHost)]
     errors = {name: error for name, error in opened.items() if isinstance(error, FabricError)}
     agents = Agents(running, errors, environment)
     try:
@@ -338,74 +318,8 @@ def open_agents(
         agents.close()
 
 
-def _opened(access: DeviceAccess | None, name: str, archive: bytes, environment: Environment) -> _Host:
-    if access is None:
-        raise ConnectError(
-            "the inventory does not say how to reach it",
-            where=name,
-            remedy="Give it ansible_host, ansible_user and a password or key.",
-        )
-    client = SshClient(ssh_target(access), clock=environment.clock)
-    client.open()
-    try:
-        folder = _unpacked(client, name, archive)
-        become = ("sudo", "-n") if access.become else ()
-        process = client.open_process([*become, "sh", "-c", _SERVE, "fabricctl", folder])
-        try:
-            _await_ready(process, name, environment)
-        except HostError:
-            process.close(timeout_s=_CLOSE_S)
-            client.exec(["rm", "-rf", "--", folder])  # sudo may have refused, and then no shell removes it
-            raise
-    except BaseException:  # Ctrl-C too must leave no session
-        client.close()
-        raise
-    return _Host(name, client, process, folder)
-
-
-def _unpacked(client: SshClient, name: str, archive: bytes) -> str:
-    done = client.exec(["sh", "-c", _UNPACK], stdin=archive, timeout_s=_UNPACK_S)
-    folder = done.stdout.strip()
-    if not done.ok or not _FOLDER.fullmatch(folder):
-        found = done.stderr.strip().rpartition("\n")[2] or folder
-        remedy = "Check the room in its temporary folder, and that it has sh, mktemp and tar."
-        raise HostError("the engine could not be unpacked", where=name, found=found, remedy=remedy)
-    return folder
-
-
-def _await_ready(process: Process, name: str, environment: Environment) -> None:
-    end_ns = environment.clock.now_ns() + round(_READY_S * 1e9)
-    poller = select.poll()
-    poller.register(process.fileno(), select.POLLIN)
-    while (left_ns := end_ns - environment.clock.now_ns()) > 0:
-        poller.poll(left_ns // 1_000_000 + 1)
-        for line in process.lines():
-            told = _parsed(line)
-            if told.get("event") == "ready" and told.get("protocol") == _PROTOCOL:
-                return
-        if process.is_ended:
-            raise _ended(name, process)
-    raise HostError("the agent did not begin in time", where=name, expected=f"within {_READY_S:g} s", remedy=_REMEDY)
-
-
-def _ended(name: str, process: Process) -> FabricError:
-    said = process.errors.strip().rpartition("\n")[2]
-    if process.status is None:
-        return ConnectError("the session with the agent was lost", where=name, found=said)
-    remedy = "It needs Python 3.11 or newer, and sudo without a password where ansible_become is set."
-    return HostError(f"the agent ended with status {process.status}", where=name, found=said, remedy=remedy)
-
-
 def _never_asked(name: str) -> FabricError:
     return HostError("it has no agent", where=name, remedy="Open one first.")
-
-
-def _parsed(line: str) -> _Lines:
-    try:
-        data = json.loads(line)
-    except ValueError:
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _typed(found: Answers[_Lines], key: str, kind: type[T]) -> Answers[T]:

@@ -1,9 +1,10 @@
 """An SSH server on loopback that runs commands in a shell as sshd does: input and output flow while they run."""
 
+import os
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +55,13 @@ class ShellServer:
         self.commands.append(command)
         pipe = subprocess.PIPE
         with subprocess.Popen(
-            ["sh", "-c", command], stdin=pipe, stdout=pipe, stderr=pipe, env=self.environment, cwd="/"
+            ["sh", "-c", command],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=self.environment,
+            cwd="/",
+            bufsize=0,  # what nobody read would be written again when its input is closed
         ) as process:
             self.running.append(process)
             assert process.stdin
@@ -69,25 +76,22 @@ class ShellServer:
         self.statuses.append(status)
         with suppress(OSError, EOFError, paramiko.SSHException):
             channel.send_exit_status(status)
-        channel.close()
+            channel.close()
 
 
 def _feed(channel: paramiko.Channel, process: "subprocess.Popen[bytes]") -> None:
     assert process.stdin
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):  # it may end without reading all
         while data := channel.recv(65536):
-            process.stdin.write(data)
-            process.stdin.flush()
-    with suppress(OSError, ValueError):
-        process.stdin.close()
+            while data:
+                data = data[process.stdin.write(data) :]
+    process.stdin.close()
 
 
-def _pump(descriptor: int, send: "object") -> None:
-    import os
-
+def _pump(descriptor: int, send: Callable[[bytes], object]) -> None:
     while data := os.read(descriptor, 65536):
         with suppress(OSError, EOFError, paramiko.SSHException):  # nobody listens any more: go on until it ends
-            send(data)  # type: ignore[operator]
+            send(data)
 
 
 class _Door(paramiko.ServerInterface):

@@ -81,9 +81,11 @@ def test_two_hosts_prepare_and_run_and_nothing_is_left(server: ShellServer, host
         assert {one.stat().st_mode & 0o777, two.stat().st_mode & 0o777} == {0o700}
         assert all(abs(offset) < 1 for offset in agents.offsets_s.values())  # one clock
         wanted = Preparation(host.stream, Region(0, 1024), 5, consent=True)
-        prepared = agents.prepare({"gpu1": wanted})
+        prepared = agents.prepare([("gpu1", wanted), ("gpu1", replace(wanted, region=Region(0, 8)))])
         assert prepared.errors == {}
-        assert prepared.results["gpu1"] in {1024 * 512, 1024 * 4096}
+        description = agents.describe({"gpu1": host.stream}).results["gpu1"]
+        assert prepared.results["gpu1"] == 1032 * description.block_bytes
+        assert description.blocks * description.block_bytes == 4 * MIB
         start = time.time() + 0.5
         found = agents.run({name: host.job(1.5) for name in access}, lead_s=0.5)
         assert found.errors == {}
@@ -111,11 +113,11 @@ def test_one_that_cannot_be_reached_stops_no_other(server: ShellServer, host: Ho
 def test_what_one_host_refuses_is_its_error_and_it_goes_on(server: ShellServer, host: Host, recorder: Recorder) -> None:
     with agents_on({"gpu1": server.access("gpu1")}, recorder) as agents:
         wanted = Preparation(host.stream, Region(0, 1024), 5, consent=False)
-        refused = agents.prepare({"gpu1": wanted})
+        refused = agents.prepare([("gpu1", wanted)])
         assert isinstance(refused.errors["gpu1"], HostError)
         assert "nobody said that this region may be overwritten" in refused.errors["gpu1"].what
         assert agents.alive == ("gpu1",)
-        assert agents.prepare({"gpu1": replace(wanted, consent=True)}).errors == {}
+        assert agents.prepare([("gpu1", replace(wanted, consent=True))]).errors == {}
 
 
 def test_a_session_that_is_lost_leaves_neither_process_nor_folder(

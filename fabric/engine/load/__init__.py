@@ -25,7 +25,7 @@ from fabric.engine.load.model import (
     checked_job,
 )
 from fabric.engine.load.regions import Grounds
-from fabric.engine.load.runner import Outside, Progress, StreamProgress, prepare, run_job
+from fabric.engine.load.runner import Outside, Progress, StreamProgress, describe, prepare, run_job
 
 __all__ = (
     "MODELS",
@@ -43,6 +43,7 @@ __all__ = (
     "StreamProgress",
     "StreamResult",
     "checked_job",
+    "describe",
     "kv_model",
     "prepare",
     "read_bytes",

@@ -5,12 +5,13 @@
 | `{"do": "ping", "id": N}` | answers `pong` with this host's clock, also while a job runs |
 | `{"do": "prepare", "id": N, "run_id": R, "stream": …, "region": …, "consent": true}` | overwrites a region |
 | `{"do": "run", "id": N, "job": …}` | runs a job |
+| `{"do": "describe", "id": N, "stream": …}` | says what the stream reaches |
 | `{"do": "stop"}` | ends what runs; it still answers with its result |
 
 | answer | when |
 |---|---|
 | `{"event": "ready", …}` | once, at the begin: protocol, version, Python, clock |
-| `{"event": "pong" / "started" / "progress" / "said" / "prepared" / "result", "id": N, …}` | see the lines |
+| `{"event": "pong" / "started" / "progress" / "said" / "prepared" / "described" / "result", …}` | see the lines |
 | `{"event": "error", "id": N or null, "class": …, "what": …}` | a line that makes no sense, work that cannot be done |
 
 What comes while something runs waits for its turn. The end of the input, and SIGTERM, end all of it: engines and
@@ -32,7 +33,7 @@ from typing import BinaryIO, Final, NoReturn
 from fabric._version import __version__
 from fabric.engine.load.model import Job, Region, Stream
 from fabric.engine.load.regions import Grounds
-from fabric.engine.load.runner import Outside, Progress, prepare, run_job
+from fabric.engine.load.runner import Outside, Progress, describe, prepare, run_job
 from fabric.errors import FabricError, LocalProtocolError
 from fabric.serial import Json, SerialError, from_json, to_json
 
@@ -169,11 +170,14 @@ class Agent:
                     outside=self._outside(),
                 )
                 self._say("prepared", bytes=length, seconds=(time.monotonic_ns() - begin_ns) / 1e9)
+            case "describe":
+                stream = from_json(Stream, order.get("stream"), at="$.stream")
+                self._say("described", description=to_json(describe(stream)))
             case unknown:
                 raise LocalProtocolError(
                     "this is nothing that can be done",
                     found=json.dumps(unknown)[:_SHOWN],
-                    expected="ping, prepare, run, stop",
+                    expected="ping, describe, prepare, run, stop",
                 )
 
     def _outside(self) -> Outside:

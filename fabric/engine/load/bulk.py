@@ -28,6 +28,7 @@ __all__ = ("BulkAddress", "BulkReceiver", "BulkSender", "bulk_address")
 _CHUNK_BYTES: Final = 256 << 10
 _ROUNDS: Final = 8  # chunks of one connection in a step
 _RETRY_NS: Final = 100_000_000
+_LINGER_NS: Final = 2_000_000_000  # for senders whose clock is late
 _MOST_CONNECTIONS: Final = 1024
 _LISTEN, _SEND = "tcp-listen", "tcp-send"
 
@@ -98,6 +99,7 @@ class BulkReceiver:
         self.ledger = Ledger(stream.name)
         self._peer = address.peer
         self._open: list[socket.socket] = []
+        self._linger_ns = 0
         self._scratch = memoryview(bytearray(_CHUNK_BYTES))
         self._listening = _socket(address.host, stream.tos)
         try:
@@ -110,8 +112,13 @@ class BulkReceiver:
             raise TransportError("it cannot listen", where=where, found=error.strerror or "") from error
 
     def step(self, moment: Moment) -> bool:
-        """Takes connections and what comes over them."""
-        is_new = self._accept()
+        """Takes connections and what comes over them; after the end, what comes until the senders have ended too."""
+        if not moment.is_counted:
+            self._listening.close()
+            self._linger_ns = self._linger_ns or moment.now_ns + _LINGER_NS
+            if moment.now_ns >= self._linger_ns:
+                self.abort()
+        is_new = moment.is_counted and self._accept()
         received = [self._receive(one, moment) for one in tuple(self._open)]
         return is_new or any(received)
 
@@ -156,19 +163,22 @@ class BulkReceiver:
 
     def descriptors(self) -> tuple[tuple[int, int], ...]:
         """Returns what to wait on."""
-        return tuple((one.fileno(), select.POLLIN) for one in (self._listening, *self._open))
+        listening = [] if self._linger_ns else [self._listening]
+        return tuple((one.fileno(), select.POLLIN) for one in (*listening, *self._open))
 
     def due_ns(self) -> int | None:
-        """Returns None: everything comes through descriptors."""
-        return None
+        """Returns when it waits for senders no longer."""
+        return self._linger_ns or None
 
     @property
     def is_idle(self) -> bool:
-        """Nothing of it is waited for."""
-        return True
+        """Whether no sender is connected. One whose clock is late would take an earlier end for a broken connection."""
+        return not self._open
 
     def abort(self) -> None:
-        """Does nothing: `close` ends it."""
+        """Closes what is open."""
+        for one in tuple(self._open):
+            self._drop(one)
 
     def result(self) -> StreamResult:
         """Returns what came."""
@@ -176,8 +186,8 @@ class BulkReceiver:
 
     def close(self) -> None:
         """Closes all sockets."""
-        for one in (self._listening, *self._open):
-            one.close()
+        self.abort()
+        self._listening.close()
 
 
 @dataclass(slots=True)
@@ -207,7 +217,9 @@ class BulkSender:
         self._may_send = False
 
     def step(self, moment: Moment) -> bool:
-        """Connects what is missing, sends what there is room for."""
+        """Connects what is missing, sends what there is room for; after the end, closes."""
+        if not moment.is_counted:
+            self.abort()
         self._may_send = moment.is_on and self._pacer.is_open(moment.now_ns)
         if moment.is_counted and len(self._open) < self._wanted and moment.now_ns >= self._retry_ns:
             self._retry_ns = moment.now_ns + _RETRY_NS
@@ -286,11 +298,13 @@ class BulkSender:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing of it is waited for."""
-        return True
+        """Whether nothing is connected."""
+        return not self._open
 
     def abort(self) -> None:
-        """Does nothing: `close` ends it."""
+        """Closes all connections."""
+        for one in tuple(self._open):
+            self._drop(one)
 
     def result(self) -> StreamResult:
         """Returns what was sent; TCP took it, which is not that it arrived."""
@@ -301,5 +315,4 @@ class BulkSender:
 
     def close(self) -> None:
         """Closes all connections."""
-        for one in self._open:
-            one.made.close()
+        self.abort()

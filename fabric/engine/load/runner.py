@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import fabric.engine
-from fabric.engine.client import Engine, Flush, Settings, Write
+from fabric.engine import client
+from fabric.engine.client import Description, Engine, Flush, Settings, Write
 from fabric.engine.client.work import Work
 from fabric.engine.load.blocks import BlockStream
 from fabric.engine.load.bulk import BulkReceiver, BulkSender, bulk_address
@@ -23,7 +24,7 @@ from fabric.engine.load.regions import Grounds, Places
 from fabric.engine.load.worker import Moment, Pacer, Shared, Worker
 from fabric.errors import FabricError, LocalProtocolError
 
-__all__ = ("Outside", "Progress", "StreamProgress", "prepare", "run_job")
+__all__ = ("Outside", "Progress", "StreamProgress", "describe", "prepare", "run_job")
 
 _SECOND: Final = 1_000_000_000
 _LONGEST_WAIT_NS: Final = 200_000_000  # how long a request to stop may go unnoticed
@@ -104,6 +105,16 @@ def prepare(
             raise LocalProtocolError("a region is whole sectors", found=found, expected=f"n x {SECTOR_BYTES} bytes")
         Places(engine.namespace, region, SECTOR_BYTES, 1, is_checked=True)  # refuses what is not aligned or not there
         return _Preparing(engine, region, run_id, grounds, outside).run(size, stream.name)
+
+
+def describe(stream: Stream) -> Description:
+    """Returns what a stream reaches: sizes, queues, controller.
+
+    Raises:
+        FabricError: the namespace cannot be opened.
+    """
+    with _opened(stream) as engine:
+        return client.describe(engine)
 
 
 class _Preparing:

@@ -199,6 +199,7 @@ def test_ansibles_connection_variables_become_the_access_and_the_last_alias_wins
             "ansible_password": "old",
             "ansible_ssh_pass": "s3cret",
             "ansible_become_password": "en4ble",
+            "ansible_become": "yes",
             "ansible_ssh_private_key_file": "keys/id_ed25519",
             "fabric_known_hosts": "run/known_hosts",
         }
@@ -210,6 +211,7 @@ def test_ansibles_connection_variables_become_the_access_and_the_last_alias_wins
     assert (leaf.host, leaf.port, leaf.username) == ("2001:db8::1", 2222, "admin")
     assert (leaf.password, leaf.enable_secret) == ("s3cret", "en4ble")
     assert (str(leaf.private_key), str(leaf.known_hosts)) == ("keys/id_ed25519", "run/known_hosts")
+    assert (leaf.become, access["gpu1"].become) == (True, False)
     assert (access["gpu1"].host, access["gpu1"].port, access["gpu1"].password) == ("gpu1", 22, None)
 
 

@@ -159,6 +159,7 @@ def test_memory_takes_unchecked_writes() -> None:
     assert one.errors == ()
 
 
+@pytest.mark.slow
 def test_progress_is_told_every_second(disk: Disk) -> None:
     disk.run(seconds=1.1, max_bytes_per_s=MIB)
     (first,) = disk.told.progress
