@@ -10,7 +10,7 @@ from math import log
 from typing import Final
 
 from fabric.errors import IntentError, Problem
-from fabric.policy import ShardPolicy, checked
+from fabric.policy import ShardPolicy, checked, problems
 
 __all__ = ("NAMES", "Knobs", "Space", "connect_defaults", "ladder", "serial")
 
@@ -72,7 +72,7 @@ class Space:
     """The values that each knob may take, ascending; one value fixes a knob.
 
     Raises:
-        IntentError: a ladder is empty, not ascending, or no transfer fits a window.
+        IntentError: a ladder is empty or not ascending, no transfer fits a window, or an end of one is no policy.
     """
 
     queues: tuple[int, ...]
@@ -92,6 +92,8 @@ class Space:
             found.append(Problem("no dealing policy is named", field="dealing"))
         if not found and min(self.target_bytes[-1], self.receiver_bytes[-1]) < self.transfer_bytes[0]:
             found.append(Problem("no transfer fits the windows", field="transfer_bytes"))
+        if not found:
+            found += [one for end in (0, -1) for one in problems(self._end(end))]
         if found:
             raise IntentError(found)
 
@@ -145,6 +147,10 @@ class Space:
             if 0 <= other < sizes[index]
         ]
         return tuple(dict.fromkeys(one for one in found if one != knobs))
+
+    def _end(self, index: int) -> ShardPolicy:
+        knobs = self._sound(Knobs(**{name: self.steps(name)[index] for name in NAMES}))  # type: ignore[arg-type]
+        return replace(ShardPolicy(), **{name: getattr(knobs, name) for name in NAMES})
 
     def _nearest(self, name: str, value: int | str) -> int:
         steps = self.steps(name)

@@ -44,10 +44,10 @@ class FanIn:
     unpaused_bytes: float | None
     safe_bytes: float | None
 
-    @property
-    def tightest_bytes(self) -> float | None:
-        """Returns the least of the bounds that are there."""
-        return min((one for one in (self.unmarked_bytes, self.safe_bytes) if one is not None), default=None)
+    def tightest_bytes(self, *, marks: bool = False) -> float | None:
+        """Returns the least of the bounds that are there; `marks` says that some packets may be marked."""
+        bounds = (None if marks else self.unmarked_bytes, self.safe_bytes)
+        return min((one for one in bounds if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,20 @@ def p99_ns(model: PathModel, flying_bytes: float) -> float:
     return model.base_rtt_ns + model.service_p99_ns + waiting_ns
 
 
-def advise(model: PathModel, space: Space, law: ScalingLaw | None = None) -> Advice:
-    """Returns the knobs to begin with: steps 1 to 6; `law` is what was measured of queues so far, None before."""
+def advise(model: PathModel, space: Space, law: ScalingLaw | None = None, *, marks: bool = False) -> Advice:
+    """Returns the knobs to begin with: steps 1 to 6.
+
+    Args:
+        model: the path.
+        space: what may be chosen.
+        law: what was measured of queues so far, None before.
+        marks: whether some packets may be marked; else all that flies has to fit below Kmin.
+    """
     least, most = io_size_bounds(model)
     size = space.floor("transfer_bytes", int(max(least, most)))
     needed = SLACK * needed_bytes(model)
     bounds = fan_in(model)
-    most_flying = bounds.tightest_bytes
+    most_flying = bounds.tightest_bytes(marks=marks)
     flying = needed if most_flying is None else min(needed, most_flying)
     notes = []
     if flying < needed:

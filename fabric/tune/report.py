@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fabric.qos import UNKNOWN, Known
 from fabric.tune.knobs import Knobs
-from fabric.tune.model import Advice, advise
+from fabric.tune.model import Advice
 from fabric.tune.outcome import Chosen, Goal, Limits, Outcome, Trial, flaws
 from fabric.tune.search import Search, baselines
 from fabric.tune.standing import FULL, Book, mean_outcome
@@ -101,7 +101,7 @@ def make_report(search: Search, book: Book, chosen: Chosen | None) -> TuneReport
         goal=book.goal,
         limits=book.limits,
         budget=search.budget,
-        advice=advise(search.model, search.space, law),
+        advice=search.advice(),
         law=law,
         curve=_curve(book, law),
         rows=tuple(Row(one.trial, one.outcome, flaws(one.outcome, book.limits)) for one in book.told),

@@ -5,7 +5,7 @@ toolkit, and nothing else of the toolkit wants them.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fabric.errors import EnvironmentMissingError
@@ -39,8 +39,10 @@ def latin_hypercube(space: Space, count: int, seed: int) -> tuple[tuple[int, ...
     return tuple(zip(*columns, strict=True))
 
 
-def estimate(space: Space, seen: Sequence[Seen], seed: int) -> tuple[int, ...]:
-    """Returns the place that the estimator would try next; the same for the same arguments.
+def estimate(space: Space, seen: Sequence[Seen], seed: int) -> Iterator[tuple[int, ...]]:
+    """Yields places that the estimator would try next, for ever; the same for the same arguments.
+
+    Each takes those before it for tried, so that they differ.
 
     Raises:
         EnvironmentMissingError: optuna is not installed.
@@ -56,8 +58,6 @@ def estimate(space: Space, seen: Sequence[Seen], seed: int) -> tuple[int, ...]:
         for name, size in zip(NAMES, space.sizes(), strict=True)
         if size > 1
     }
-    if not ways:
-        return (0,) * len(NAMES)
     study = optuna.create_study(
         direction="maximize",
         sampler=optuna.samplers.TPESampler(n_startup_trials=1, multivariate=True, seed=seed),
@@ -73,5 +73,6 @@ def estimate(space: Space, seen: Sequence[Seen], seed: int) -> tuple[int, ...]:
             for one in seen
         ]
     )
-    asked = study.ask(fixed_distributions=dict(ways)).params
-    return tuple(int(asked.get(name, 0)) for name in NAMES)
+    while True:
+        asked = study.ask(fixed_distributions=dict(ways)).params
+        yield tuple(int(asked.get(name, 0)) for name in NAMES)

@@ -8,7 +8,7 @@
 | scaling | 1/9 | five counts of queues for the scaling law; the model proposes again with it |
 | hypercube | 1/9 | hills that no model knows |
 | halving | 1/3 | the best third of what was seen at 1/9 |
-| refinement | 1/3 | the estimator and single steps from the leader, in turn |
+| refinement | 1/3 | two single steps from the leader, then one place of the estimator, and again |
 | confirmation | 1 | the leaders and the best default, interleaved, over equal seeds |
 
 It ends refinement when nothing rose for 20 trials, the path's own bound is within 3 %, or the rest of the budget is
@@ -18,11 +18,13 @@ number is tried (4.4: shrink the box).
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from math import ceil
 
 from fabric.policy import ShardPolicy
 from fabric.qos import UNKNOWN
 from fabric.tune.knobs import NAMES, Knobs, Space, connect_defaults, serial
-from fabric.tune.model import advise
+from fabric.tune.model import Advice, advise
 from fabric.tune.outcome import Goal, Outcome, flaws
 from fabric.tune.path import PathModel
 from fabric.tune.sampling import Seen, estimate, latin_hypercube
@@ -30,7 +32,7 @@ from fabric.tune.standing import FULL, Book, Standing
 from fabric.tune.student import paired_gain
 from fabric.tune.usl import ScalingLaw, fit_law
 
-__all__ = ("BASELINES", "CONNECT", "DEFAULT", "SERIAL", "Ask", "Search", "baselines")
+__all__ = ("BASELINES", "CONNECT", "DEFAULT", "SERIAL", "WORTH", "Ask", "Search", "baselines")
 
 CONNECT, DEFAULT, SERIAL = "nvme connect", "default policy", "one queue, serial"
 BASELINES = (CONNECT, DEFAULT, SERIAL)
@@ -38,9 +40,13 @@ COARSE, MIDDLE = 1 / 9, 1 / 3  # eta 3: simulation study 4.4
 COARSE_SEED, MIDDLE_SEED, FIRST_SEED = 101, 201, 301  # equal within a fidelity, so that settings see equal load
 PATIENCE = 20  # trials without a rise
 NEAR_BOUND = 0.97
+HALVED = 5  # a third of the 17 that were measured at 1/9
 COVER = 12  # points of the hypercube; the study's 20, less the 8 that went before it
 FINALISTS, PAIRS, MOST_PAIRS = 3, 3, 5
-ATTEMPTS = 12  # of the estimator, to name a place that was not tried
+EVEN = 2  # times an even share of the commands: what a queue may have to hold when dealing is uneven
+WORTH = 0.01  # the whole interval of a gain has to be above it: simulation study 4.4
+ORDER = ("receiver_bytes", "queues", "transfer_bytes", "target_bytes", "depth", "dealing")
+ATTEMPTS = 8  # of the estimator, to name a place that was not tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ class Search:
     stopped: str = ""
     _tried: set[tuple[object, ...]] = field(default_factory=set)
     _way: tuple[str, bool] | None = None
+    _mature: int | None = None
 
     def asks(self) -> Iterator[Ask]:
         """Yields each measurement; the outcome of one has to be in the book before the next is drawn."""
@@ -95,22 +102,27 @@ class Search:
             (one.trial.knobs.queues, one.outcome.bytes_per_s) for one in self.book.told if one.trial.why == "scaling"
         )
 
+    def advice(self) -> Advice:
+        """Returns what the model proposes, with the law as far as it is known."""
+        marks = self.book.limits.marks_share_max > 0
+        return advise(self.model, self.space, self.law(), marks=marks)
+
     # The phases.
 
     def _baselines(self) -> Iterator[Ask]:
         for name, knobs in baselines(self.space, self.model).items():
             yield from self._once(knobs, MIDDLE, name)
-        yield from self._once(advise(self.model, self.space).knobs, MIDDLE, "model")
+        yield from self._once(self.advice().knobs, MIDDLE, "model")
 
     def _scaling(self) -> Iterator[Ask]:
-        first = advise(self.model, self.space).knobs
+        first = self._open(self.advice().knobs)
         counts = [one for one in self.space.queues if one <= self.model.cores] or [self.space.queues[0]]
         chosen = dict.fromkeys(counts[round(part * (len(counts) - 1) / 4)] for part in range(5))
         for queues in chosen:
-            knobs = self.space.nearest(replace(first, queues=queues, depth=self.space.depth[-1]))
+            knobs = self.space.nearest(replace(first, queues=queues))
             yield Ask(knobs, COARSE, COARSE_SEED, "scaling")
             self._tried.add(self._sense(knobs))
-        yield from self._once(advise(self.model, self.space, self.law()).knobs, MIDDLE, "model, fitted")
+        yield from self._once(replace(first, queues=self.advice().knobs.queues), MIDDLE, "model, fitted")
 
     def _cover(self) -> Iterator[Ask]:
         for steps in latin_hypercube(self.space, COVER, self.seed):
@@ -118,15 +130,16 @@ class Search:
 
     def _halve(self) -> Iterator[Ask]:
         coarse = [one for one in self.book.ranked() if not one.at(MIDDLE)]
-        for one in coarse[: max(1, (COVER + 5) // 3)]:
+        for one in coarse[:HALVED]:
             if not self._is_doomed(one.knobs):
                 yield Ask(one.knobs, MIDDLE, MIDDLE_SEED, "halving")
 
     def _refine(self) -> Iterator[Ask]:
         turn = 0
+        self._mature = len(self.book.told)
         while True:
             turn += 1
-            found = self._step() if turn % 2 else self._estimated(turn)
+            found = self._estimated(turn) if turn % 3 == 0 else self._step()
             found = found or self._estimated(turn) or self._step()
             if found is None:
                 self.stopped = "every setting near the leader was tried"
@@ -168,9 +181,21 @@ class Search:
         compared = leader and leader.at(MIDDLE) and told > len(BASELINES) and self.book.goal is Goal.THROUGHPUT
         if leader and compared and leader.score(self.book.goal) >= NEAR_BOUND * bound:
             return f"within 3 % of what the path can carry, {bound / 1e9:.2f} GB/s"
-        if told - max(self.book.raised_at, len(BASELINES) + 1) >= PATIENCE and leader:
+        if self._mature is not None and told - max(self.book.raised_at, self._mature) >= PATIENCE and leader:
             return f"no rise above noise in {PATIENCE} trials"
         return ""
+
+    def _open(self, knobs: Knobs) -> Knobs:
+        """Returns the knobs with depth and windows as wide as the fan-in bound allows: queues alone then bound it."""
+        space, bound = self.space, self.advice().bounds.unpaused_bytes
+        return space.nearest(
+            replace(
+                knobs,
+                depth=space.depth[-1],
+                target_bytes=space.floor("target_bytes", int(bound or space.target_bytes[-1])),
+                receiver_bytes=space.floor("receiver_bytes", int(bound or space.receiver_bytes[-1])),
+            )
+        )
 
     def _reserve(self) -> int:
         return min((FINALISTS + 1) * PAIRS, self.budget // 3)
@@ -187,11 +212,18 @@ class Search:
             self._way = _way(before.knobs, knobs)
 
     def _sense(self, knobs: Knobs) -> tuple[object, ...]:
-        """Returns what two settings that do the same share: a bound that nothing reaches changes nothing."""
+        """Returns what two settings that do nearly the same share: a bound that nothing reaches changes nothing.
+
+        Queues beyond the commands that may fly stay empty, and a queue with room for twice its even share of them is as
+        good as one of any depth.
+        """
         target = min(knobs.target_bytes, knobs.receiver_bytes, knobs.queues * knobs.depth * knobs.transfer_bytes)
-        depth = min(knobs.depth, -(-target // knobs.transfer_bytes))
+        commands = ceil(target / knobs.transfer_bytes)
+        queues = min(knobs.queues, commands)
+        depth = min(knobs.depth, EVEN * ceil(commands / queues))
+        target = min(target, EVEN * ceil(knobs.receiver_bytes / self.model.fan_in))
         receiver = min(knobs.receiver_bytes, self.model.fan_in * target)
-        return knobs.queues, depth, knobs.transfer_bytes, knobs.dealing if knobs.queues > 1 else "", target, receiver
+        return queues, depth, knobs.transfer_bytes, knobs.dealing if queues > 1 else "", target, receiver
 
     def _is_doomed(self, knobs: Knobs) -> bool:
         return any(knobs.covers(one.knobs) for one in self.book.standings() if self._hurt(one))
@@ -212,7 +244,7 @@ class Search:
             return None
         here = self.space.nearest(leader.knobs)
         around = self.space.neighbours(here)
-        for one in sorted(around, key=lambda knobs: _way(here, knobs) != self._way):
+        for one in sorted(around, key=lambda knobs: (_way(here, knobs) != self._way, _rank(here, knobs))):
             if self._sense(one) not in self._tried and not self._is_doomed(one):
                 return one, "step"
         return None
@@ -222,9 +254,11 @@ class Search:
             Seen(self.space.place(one.knobs), one.score(self.book.goal), self._violation(one))
             for one in self.book.standings()
         ]
-        for attempt in range(ATTEMPTS):
-            steps = estimate(self.space, seen, self.seed * 10_007 + turn * ATTEMPTS + attempt)
-            knobs = self.space.at(steps)
+        leader = self.book.leader()
+        dealing = leader.knobs.dealing if leader else self.space.dealing[0]
+        places = estimate(self.space, seen, self.seed * 10_007 + turn)
+        for steps in islice(places, ATTEMPTS):
+            knobs = replace(self.space.at(steps), dealing=dealing)
             if self._sense(knobs) not in self._tried and not self._is_doomed(knobs):
                 return knobs, "estimator"
         return None
@@ -237,15 +271,21 @@ class Search:
         ranked = self.book.ranked()
         known = baselines(self.space, self.model)
         default = next((one for one in ranked if one.knobs in (known[CONNECT], known[DEFAULT])), None)
-        chosen = ranked[: FINALISTS if pair < PAIRS - 1 else 1]
-        return chosen if default is None or default in chosen else [*chosen, default]
+        begun = [one for one in ranked if one.at(FULL) and one is not default]
+        chosen = begun[:FINALISTS] if pair < PAIRS else begun[:1]
+        for fresh in (True, False):
+            for one in ranked:
+                kin = any(_are_kin(one.knobs, other.knobs) for other in chosen)
+                if len(chosen) < FINALISTS and pair < PAIRS and one not in (*chosen, default) and kin is not fresh:
+                    chosen.append(one)
+        return chosen if default is None else [*chosen, default]
 
     def _is_certain(self) -> bool:
-        ranked = self._finalists(PAIRS)
-        if len(ranked) < 2:
-            return True
-        low, high = paired_gain(ranked[0].by_seed(self.book.goal), ranked[-1].by_seed(self.book.goal))
-        return low > 0 or high < 0.01
+        last = self._finalists(PAIRS)
+        if len(last) < 2:
+            return bool(last)
+        low, high = paired_gain(last[0].by_seed(self.book.goal), last[-1].by_seed(self.book.goal))
+        return low > WORTH or high < WORTH
 
 
 def _violation(outcome: Outcome, book: Book) -> float:
@@ -256,6 +296,18 @@ def _violation(outcome: Outcome, book: Book) -> float:
     share = outcome.pause_share
     over = 0.0 if share is UNKNOWN else min(5.0, share / max(book.limits.pause_share_max, 1e-6) / 10)
     return len(found) + over
+
+
+def _rank(before: Knobs, after: Knobs) -> int:
+    """Returns how late this step is tried: what bounds the bytes in flight goes first, dealing last."""
+    return next((rank for rank, name in enumerate(ORDER) if getattr(before, name) != getattr(after, name)), len(ORDER))
+
+
+def _are_kin(one: Knobs, other: Knobs) -> bool:
+    """Returns whether the two differ in queues, depth and dealing alone."""
+    return all(
+        getattr(one, name) == getattr(other, name) for name in ("transfer_bytes", "target_bytes", "receiver_bytes")
+    )
 
 
 def _way(before: Knobs, after: Knobs) -> tuple[str, bool] | None:

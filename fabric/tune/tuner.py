@@ -14,7 +14,7 @@ from fabric.tune.knobs import Space
 from fabric.tune.outcome import Chosen, Goal, Limits, Outcome, Trial
 from fabric.tune.path import PathModel
 from fabric.tune.report import TuneReport, make_report
-from fabric.tune.search import CONNECT, DEFAULT, Ask, Search, baselines
+from fabric.tune.search import CONNECT, DEFAULT, WORTH, Ask, Search, baselines
 from fabric.tune.standing import FULL, Book, Standing, mean_outcome
 from fabric.tune.student import paired_gain
 
@@ -109,7 +109,7 @@ class Tuner:
     def best(self) -> Chosen | None:
         """Returns what to deploy: the best setting that was feasible in every trial, None when there is none.
 
-        A setting stands in for the best default only where the 95 % interval of their paired difference is above 0.
+        A setting stands in for the best default only where the 95 % interval of their paired difference is above 1 %.
         """
         goal, limits = self._book.goal, self._book.limits
         able = [one for one in self._book.ranked() if len(one.at(FULL)) >= LEAST_FULL]
@@ -121,7 +121,7 @@ class Tuner:
             if default is None or one is default:
                 break
             low, high = paired_gain(one.by_seed(goal), default.by_seed(goal))
-            if low > 0:
+            if low > WORTH:
                 return _chosen(one, default, names[default.knobs], (low, high), "better than the default for certain")
         if default is not None:
             return _chosen(default, default, names[default.knobs], (0.0, 0.0), "nothing was better for certain")

@@ -5,10 +5,10 @@ How the optimum is estimated, so that the share of it is honest:
 1. every point of the grid is measured once, at 1/9 fidelity;
 2. those that lost nothing and paused and marked no more than twice the limits are ranked; the best 24 are measured at 1/3
    with two other seeds, and ranked again by that mean alone, so that luck in step 1 does not count;
-3. from the fastest down they are measured at fidelity 1 over five seeds that neither search saw, the truth, until three
+3. from the fastest down they are measured at fidelity 1 over eight seeds that neither search saw, the truth, until three
    are feasible (if none of the 24 is, the next 24 follow). The optimum is the best of the three.
 
-The tuner's choice and the baselines get the same five seeds. Taking the best of three true values errs upwards, against
+The tuner's choice and the baselines get the same eight seeds. Taking the best of three true values errs upwards, against
 the tuner. A truth is feasible when nothing was lost in any of its runs and the means of pauses and marks are in limits.
 """
 
@@ -28,7 +28,7 @@ from fabric.tune import Goal, Knobs, Limits, Outcome, Tuner, connect_defaults, i
 from tests.tune_plant.plants import MDTS, SPACE, Plant, draw, path_model
 from tests.tune_plant.rig import evaluate
 
-TRUE_SEEDS = range(9001, 9006)
+TRUE_SEEDS = range(9001, 9009)
 BUDGET = 60
 BATCH, ENOUGH = 24, 3
 
@@ -92,7 +92,7 @@ class Result:
             yield "below the defaults"
 
 
-BELOW = 0.99  # of the defaults: five runs of each differ by luck; what was chosen is no worse than that
+BELOW = 0.99  # of the defaults: eight runs of each differ by luck; what was chosen is no worse than that
 
 
 def grid() -> list[Knobs]:

@@ -105,8 +105,8 @@ SPACE: Final = Space(
     depth=(1, 4, 16, 64),
     transfer_bytes=(32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB),
     dealing=("least-bytes", "round-robin"),
-    target_bytes=(256 * KIB, 1 * MIB, 4 * MIB),
-    receiver_bytes=(256 * KIB, 512 * KIB, 1 * MIB, 2 * MIB, 4 * MIB),
+    target_bytes=(256 * KIB, 1 * MIB, 2 * MIB, 8 * MIB),
+    receiver_bytes=(512 * KIB, 1 * MIB, 2 * MIB, 4 * MIB, 8 * MIB),
 )
 MDTS: Final = 256 * KIB
 
@@ -120,6 +120,8 @@ def draw(seed: int) -> Plant:
     rate = link / 8
     cores = dice.choice((8, 12, 16))
     fast = dice.randrange(40, 120) * US
+    receivers = dice.choice((1, 1, 2)) if targets > 1 else 1
+    chunks = dice.choice((4, 8, 16))  # 8 MiB or less a round, so that the shortest evaluation sees two rounds
     device = rate / targets * dice.uniform(0.8, 2.0)
     crowd = dice.uniform(0.005, 0.03)
     cap: int | None = None
@@ -137,16 +139,18 @@ def draw(seed: int) -> Plant:
             cross, both = dice.choice((3, 4)), dice.choice((8, 12))
             factors = ((0, 1.0), (cross, dice.uniform(2.0, 3.5)), (both, dice.uniform(0.7, 1.5)))
             cap = int(rate / targets / dice.uniform(2.5, 8))
-            device = rate / targets * 2
+            receivers = dice.choice((1, 1, 2)) if targets > 1 else 1
+    chunks = dice.choice((4, 8, 16))  # 8 MiB or less a round, so that the shortest evaluation sees two rounds
+    device = rate / targets * 2
     return Plant(
         seed=seed,
         family=family,
         targets=targets,
-        receivers=dice.choice((1, 1, 2)) if targets > 1 else 1,
+        receivers=receivers,
         link_bps=link,
         rtt_ns=dice.randrange(8, 25) * US,
-        readers=dice.choice((4, 8, 16)),
-        chunk_bytes=dice.choice((512 * KIB, MIB)),
+        readers=chunks // receivers,
+        chunk_bytes=8 * MIB // max(chunks, 8),
         fast_ns=fast,
         slow_ns=slow,
         slow_share=slow_share,
