@@ -136,13 +136,14 @@ def _voids(
     fallen = [one for one in deltas if one.why.startswith("fell")]
     if fallen:
         yield Void(source, "reset", f"counters were reset: {fallen[0].name} {fallen[0].why}")
-    for first, second, text in (
-        (before, after, "before the load and not after it"),
-        (after, before, "after the load and not before it"),
+    early, late = _read(before), _read(after)
+    for gone, text in (
+        (early - late, "before the load and not after it"),
+        (late - early, "after the load and not before it"),
     ):
-        gone = [one.name for one in first.counters if _is_gone(one, second) and meaning(source.family, one.name)]
-        if gone:
-            yield Void(source, "vanished", f"{gone[0]} was counted {text}")
+        known_ones = sorted(one for one in gone if meaning(source.family, one))
+        if known_ones:
+            yield Void(source, "vanished", f"{known_ones[0]} was counted {text}")
     if started_ns is not None and before.at_ns + before.span_ns > started_ns:
         yield Void(source, "early", "the load had begun when the first reading ended")
     fresh_ns = after.at_ns - after.cache_ns
@@ -153,8 +154,8 @@ def _voids(
         yield Void(source, "stale", f"both readings may be one: {after.cache_ns / 1e6:.0f} ms of cache")
 
 
-def _is_gone(counter: Counter, other: CounterSet) -> bool:
-    return counter.value is not UNKNOWN and other.value(counter.name) is UNKNOWN
+def _read(found: CounterSet) -> frozenset[str]:
+    return frozenset(one.name for one in found.counters if one.value is not UNKNOWN)
 
 
 def _vanished(source: Source, why: str) -> Window:

@@ -11,7 +11,7 @@ from fabric.state import Source, SourceKind
 from fabric.verify.delta import Differences, difference
 from fabric.verify.events import Event, Meaning, Per, Rule, Unit
 from fabric.verify.meanings import meaning
-from fabric.verify.model import End, Evidence, Hop, TrafficClass
+from fabric.verify.model import End, Evidence, Hop, LinkPath, TrafficClass
 
 __all__ = ("Facts", "Reading", "add", "gather", "is_above")
 
@@ -38,6 +38,7 @@ class Facts:
     Attributes:
         idle: differences of the two snapshots without load, None where there were none.
         ends: of hosts and targets, in order of names. hops: every cable once.
+        by_device, ways, partners: the same by device and event, by host and target, and who talks with whom.
     """
 
     evidence: Evidence
@@ -47,6 +48,8 @@ class Facts:
     ends: tuple[End, ...]
     hops: tuple[Hop, ...]
     by_device: dict[tuple[str, Event], list[Reading]] = field(default_factory=dict)
+    ways: dict[tuple[str, str], list[LinkPath]] = field(default_factory=dict)
+    partners: dict[str, set[str]] = field(default_factory=dict)
 
     @property
     def lossless(self) -> tuple[TrafficClass, ...]:
@@ -75,8 +78,7 @@ class Facts:
 
     def peers(self, device: str) -> tuple[str, ...]:
         """Returns the hosts and targets that the device talks with."""
-        found = {one.target for one in self.evidence.links if one.host == device}
-        return tuple(sorted(found | {one.host for one in self.evidence.links if one.target == device}))
+        return tuple(sorted(self.partners.get(device, ())))
 
     def matters(self, reading: Reading) -> bool:
         """Returns whether the counter is about a lossless class, or about all classes alike."""
@@ -92,8 +94,18 @@ class Facts:
                 return any(one.priority == index for one in self.lossless)
 
     def must_stand(self, reading: Reading) -> bool:
-        """Returns whether the counter must not move."""
-        return reading.meaning.row.rule is Rule.ZERO and self.matters(reading)
+        """Returns whether the counter must not move.
+
+        One that counts all classes alike may, where the same source counts the lossless ones apart.
+        """
+        if reading.meaning.row.rule is not Rule.ZERO or not self.matters(reading):
+            return False
+        return not (reading.meaning.row.mixed and self._counts_apart(reading))
+
+    def _counts_apart(self, reading: Reading) -> bool:
+        same = self.pick(reading.source.device, reading.event, place=reading.source.place)
+        apart = [one for one in same if one.meaning.row.per is Per.PRIORITY and self.matters(one)]
+        return bool(apart) and all(one.value is not UNKNOWN for one in apart)
 
 
 def gather(evidence: Evidence) -> Facts:
@@ -109,8 +121,23 @@ def gather(evidence: Evidence) -> Facts:
     for one in readings:
         if one.meaning.row.unit in {Unit.PACKETS, Unit.EPISODES}:
             by_device.setdefault((one.source.device, one.event), []).append(one)
-    ordered = tuple(sorted(ends, key=str))
-    return Facts(evidence, differences, idle, readings, ordered, tuple(hops[name] for name in sorted(hops)), by_device)
+    ways: dict[tuple[str, str], list[LinkPath]] = {}
+    partners: dict[str, set[str]] = {}
+    for path in evidence.links:
+        ways.setdefault((path.host, path.target), []).append(path)
+        partners.setdefault(path.host, set()).add(path.target)
+        partners.setdefault(path.target, set()).add(path.host)
+    return Facts(
+        evidence,
+        differences,
+        idle,
+        readings,
+        tuple(sorted(ends, key=str)),
+        tuple(hops[name] for name in sorted(hops)),
+        by_device,
+        ways,
+        partners,
+    )
 
 
 def _readings(differences: Differences) -> Iterator[Reading]:

@@ -79,11 +79,10 @@ class Scene:
 
     def directed(self, sender: str, receiver: str) -> Iterator[Hop]:
         """Yields the cables of all ways from sender to receiver, in that direction."""
-        for path in self.facts.evidence.links:
-            if (path.host, path.target) == (sender, receiver):
-                yield from path.hops
-            elif (path.target, path.host) == (sender, receiver):
-                yield from (Hop(hop.far, hop.near) for hop in reversed(path.hops))
+        for path in self.facts.ways.get((sender, receiver), ()):
+            yield from path.hops
+        for path in self.facts.ways.get((receiver, sender), ()):
+            yield from (Hop(hop.far, hop.near) for hop in reversed(path.hops))
 
 
 def hop_text(hop: Hop) -> str:

@@ -19,7 +19,9 @@ ZERO = [
     (source, name)
     for source in SOURCES
     for name in NAMES[source.family]
-    if (found := meaning(source.family, name)) is not None and found.row.rule is Rule.ZERO and found.index in {None, 3}
+    if (found := meaning(source.family, name)) is not None
+    and (found.row.rule, found.row.mixed) == (Rule.ZERO, False)
+    and found.index in {None, 3}
 ]
 
 

@@ -329,7 +329,9 @@ class Run:
         nth = 1 if kind is PacketKind.CM else self.draw.randint(1, 12)
         rule = FaultRule(WireFault.DROP, packet=kind, nth=nth)
         if self.rule is not None:
-            rule, machine, to_machine = self.rule, list(self.world.machines.values())[-1], False
+            machines = list(self.world.machines.values())
+            machine = machines[0 if self.rule.packet is PacketKind.READ_RESPONSE else -1]
+            rule, to_machine = self.rule, False
         self._strike(rule, machine, to_machine=to_machine)
 
     def _lose_at_random(self) -> None:

@@ -121,7 +121,7 @@ def test_place_and_cause_follow_from_what_both_ends_and_the_switch_counted(
     [
         ({HOST_NIC: {"link_down_events_phy": 1}}, "link-flap"),
         ({HOST_NIC: {"rx_crc_errors_phy": 1}}, "link-errors"),
-        ({HOST_NIC: {"rx_discards_phy": 1}}, "nic-drops"),
+        ({HOST_NIC: {"rx_discards_phy": 1, "rx_prio3_discards": UNKNOWN}}, "nic-drops"),
         ({TO_HOST: {"watchdog.3.storms": 1}}, "watchdog-tripped"),
         ({TO_HOST: {"queue.3.packets": 400, "queue.1.packets": 600}}, "dscp-misclassified"),
         ({TARGET: {"local_ack_timeout_err": 2}, HOST: {"duplicate_request": 2}}, "host-too-slow-or-unseen-loss"),
@@ -137,7 +137,8 @@ def test_errors_of_the_link_are_the_cause_when_something_was_lost_on_it() -> Non
 
 
 def test_drops_of_a_lossy_class_are_no_loss() -> None:
-    verdict = judge(evidence({TO_HOST: {"queue.1.dropped": 9}, HOST_NIC: {"rx_prio0_discards": 3}}))
+    at_nic = {"rx_prio0_discards": 3, "rx_discards_phy": 3}
+    verdict = judge(evidence({TO_HOST: {"queue.1.dropped": 9}, HOST_NIC: at_nic}))
     assert verdict.status is VerdictStatus.PASS
 
 
