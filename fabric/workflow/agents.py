@@ -30,7 +30,7 @@ __all__ = ("Agents", "Answers", "Preparation", "open_agents")
 _PING_S: Final = 10.0
 _PINGS: Final = 3
 _OPEN_S: Final = 10.0  # what a stream may take to open, fabric.engine.load.runner
-_PATIENCE_S: Final = 60.0  # beyond what the work itself may take: a read's deadline is 30 s
+PATIENCE_S: Final = 60.0  # beyond what the work itself may take: a read's deadline is 30 s
 _WORKERS: Final = 8
 _SLOW_BYTES_S: Final = 10 << 20  # what a preparation writes at least, else it is given up
 
@@ -78,12 +78,21 @@ class Agents:
         hosts: running.
         errors: why others do not.
         environment: clock and observer.
+        patience_s: how much longer than its work may take an agent may be silent.
 
     Attributes:
         errors: host → why it has no agent, or none any more.
     """
 
-    def __init__(self, hosts: Sequence[AgentHost], errors: Mapping[str, FabricError], environment: Environment) -> None:
+    def __init__(
+        self,
+        hosts: Sequence[AgentHost],
+        errors: Mapping[str, FabricError],
+        environment: Environment,
+        *,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._patience_s = patience_s
         self.errors = dict(errors)
         self._hosts = {one.name: one for one in hosts}
         self._clock, self._observer = environment.clock, environment.observer
@@ -105,7 +114,9 @@ class Agents:
         for _ in range(_PINGS):
             for name in self.alive:
                 sent_s, sent_ns = self._clock.unix_s(), self._clock.now_ns()
-                answer = self._ask({name: {"do": "ping"}}, "pong", {name: _PING_S}).results.get(name)
+                answer = self._ask({name: {"do": "ping"}}, "pong", {name: min(_PING_S, self._patience_s)}).results.get(
+                    name
+                )
                 took_s = (self._clock.now_ns() - sent_ns) / 1e9
                 theirs = (answer or {}).get("unix_s")
                 if isinstance(theirs, float) and took_s < best.get(name, _PING_S):
@@ -115,7 +126,11 @@ class Agents:
     def describe(self, streams: Mapping[str, Stream]) -> Answers[Description]:
         """Returns what the stream of each host reaches: block size, blocks, queues."""
         orders: dict[str, _Lines] = {name: {"do": "describe", "stream": to_json(one)} for name, one in streams.items()}
-        return _typed(self._ask(orders, "described", dict.fromkeys(orders, _OPEN_S)), "description", Description)
+        return _typed(
+            self._ask(orders, "described", dict.fromkeys(orders, self._patience_s + _OPEN_S)),
+            "description",
+            Description,
+        )
 
     def prepare(self, wanted: Sequence[tuple[str, Preparation]]) -> Answers[int]:
         """Returns how many bytes each host wrote; several hosts write at a time, one host one region after another.
@@ -144,7 +159,7 @@ class Agents:
                 "region": to_json(one.region),
                 "consent": one.consent,
             }
-            limits[name] = _OPEN_S + one.region.blocks * 4096 / _SLOW_BYTES_S
+            limits[name] = self._patience_s + _OPEN_S + one.region.blocks * 4096 / _SLOW_BYTES_S
         return _typed(self._ask(orders, "prepared", limits), "bytes", int)
 
     def run(self, jobs: Mapping[str, Job], *, lead_s: float | None = None) -> Answers[JobResult]:
@@ -159,7 +174,7 @@ class Agents:
         limits: dict[str, float] = {}
         for name, job in jobs.items():
             begin = job.start_unix_s if start is None else start
-            limits[name] = len(job.streams) * _OPEN_S + job.seconds + _deadline_s(job)
+            limits[name] = self._patience_s + len(job.streams) * _OPEN_S + job.seconds + _deadline_s(job)
             if begin is not None:
                 limits[name] += max(0.0, begin - self._clock.unix_s())
                 begin += self.offsets_s.get(name, 0.0)
@@ -196,9 +211,9 @@ class Agents:
             if name not in self._hosts:
                 continue
             number, now_ns = next(self._numbers), self._clock.now_ns()
-            limit_ns = round((limits_s[name] + _PATIENCE_S) * 1e9)
+            limit_ns = round(limits_s[name] * 1e9)
             # an agent tells its progress every second, but not while a stream opens or a write is waited for
-            silence_ns = min(limit_ns, round(2 * _PATIENCE_S * 1e9))
+            silence_ns = min(limit_ns, round(2 * self._patience_s * 1e9))
             try:
                 self._hosts[name].process.write_line(json.dumps({**order, "id": number}))
             except ConnectError as error:
@@ -285,7 +300,12 @@ _COUNTED: Final = ("bytes", "requests", "errors", "flaw_count")
 
 @contextmanager
 def open_agents(
-    loaded: Loaded, hosts: Sequence[str], environment: Environment, *, cores: bool = False
+    loaded: Loaded,
+    hosts: Sequence[str],
+    environment: Environment,
+    *,
+    cores: bool = False,
+    patience_s: float = PATIENCE_S,
 ) -> Iterator[Agents]:
     """Yields an agent on each host that can have one, its clock measured; ends them all.
 
@@ -294,6 +314,7 @@ def open_agents(
         hosts: names of hosts or targets.
         environment: clock and observer.
         cores: compiled modules of this installation go along; see `remote.bundle`.
+        patience_s: how much longer than its work may take an agent may be silent.
     """
     archive = pack(cores=cores)
 
@@ -310,7 +331,7 @@ def open_agents(
     opened = dict(zip(hosts, fan_out(hosts, one, workers=_WORKERS, crashed=crashed, skipped=_never_asked), strict=True))
     running = [host for host in opened.values() if isinstance(host, AgentHost)]
     errors = {name: error for name, error in opened.items() if isinstance(error, FabricError)}
-    agents = Agents(running, errors, environment)
+    agents = Agents(running, errors, environment, patience_s=patience_s)
     try:
         agents.measure_clocks()
         yield agents

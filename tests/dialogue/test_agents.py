@@ -187,3 +187,28 @@ def test_an_engine_is_run_from_its_own_folder_only(server: ShellServer, host: Ho
     server.environment = {**host.environment, "PYTHONPATH": os.fspath(planted.parent)}
     with agents_on({"gpu1": server.access("gpu1")}, recorder) as agents:
         assert agents.alive == ("gpu1",)
+
+
+def test_an_agent_that_says_nothing_is_given_up(server: ShellServer, host: Host, recorder: Recorder) -> None:
+    ready = '{"event": "ready", "protocol": 1}'
+    host.program(
+        "python3", f"case \"$*\" in *version_info*) exit 0;; esac; echo '{ready}'; cat > {host.temporary}/said"
+    )
+    loaded = Loaded(Fabric("f", ()), {"gpu1": server.access("gpu1")})
+    with open_agents(loaded, ("gpu1",), Environment(observer=recorder), patience_s=0.5) as agents:
+        assert agents.alive == ()
+        assert agents.errors["gpu1"].what == "the agent says nothing"
+    assert '"ping"' in (host.temporary / "said").read_text()
+
+
+def test_who_presses_ctrl_c_leaves_nothing_behind(server: ShellServer, host: Host) -> None:
+    def heard(event: Event) -> None:
+        if event.name == "load.progress":
+            raise KeyboardInterrupt
+
+    loaded = Loaded(Fabric("f", ()), {"gpu1": server.access("gpu1")})
+    agents = open_agents(loaded, ("gpu1",), Environment(observer=heard))
+    with pytest.raises(KeyboardInterrupt), agents as opened:
+        opened.run({"gpu1": replace(host.job(60.0), check=False)})
+    assert list(host.temporary.iterdir()) == []
+    assert all(process.poll() == 0 for process in server.running)
