@@ -6,7 +6,7 @@ from types import MappingProxyType
 from fabric.report.document import from_json, to_json
 from fabric.report.html import to_html
 from fabric.report.junit import to_junit
-from fabric.report.model import SCHEMA_VERSION, DeviceReport, RuleInfo, RunDocument, Timing
+from fabric.report.model import SCHEMA_VERSION, DeviceReport, RuleInfo, RunDocument, Section, Timing
 from fabric.report.sarif import to_sarif
 
 __all__ = (
@@ -14,6 +14,7 @@ __all__ = (
     "DeviceReport",
     "RuleInfo",
     "RunDocument",
+    "Section",
     "Timing",
     "build",
     "from_json",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fabric.plan.model import Note
 from fabric.state import DeviceResult, Finding, Severity, Status
 
-__all__ = ("SCHEMA_VERSION", "DeviceReport", "RuleInfo", "RunDocument", "Timing")
+__all__ = ("SCHEMA_VERSION", "DeviceReport", "RuleInfo", "RunDocument", "Section", "Timing")
 
 SCHEMA_VERSION = 1
 
@@ -29,6 +29,14 @@ class Timing:
 
     stage: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report that a verb writes itself: a title and lines, shown as they are."""
+
+    title: str
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,7 @@ class RunDocument:
         limits: what this run is no evidence for, one sentence each.
         notes: what the plan says about the fabric as a whole.
         rules: the rules that were asked, so that a reader knows what was not.
+        sections: what the verb says itself, before everything else.
     """
 
     tool_version: str
@@ -80,4 +89,5 @@ class RunDocument:
     findings: tuple[Finding, ...] = ()
     rules: tuple[RuleInfo, ...] = ()
     timings: tuple[Timing, ...] = ()
+    sections: tuple[Section, ...] = ()
     schema: int = SCHEMA_VERSION

@@ -31,6 +31,8 @@ def publish(folder: RunFolder, summary: Summary, environment: Environment) -> Su
 
 def limits_of(summary: Summary) -> tuple[str, ...]:
     """Returns what the run is no evidence for, one sentence each."""
+    if summary.limits:
+        return summary.limits
     read = (
         "by what they have counted, since they were started or cleared; no traffic was sent."
         if summary.counted
@@ -63,11 +65,14 @@ def document_of(summary: Summary, *, ended_unix_s: float, run: str) -> RunDocume
         findings=summary.findings,
         rules=_rules(summary.findings),
         timings=summary.timings,
+        sections=summary.sections,
     )
 
 
 def sentence(summary: Summary) -> str:
     """Returns what happened, one sentence."""
+    if summary.said:
+        return summary.said
     ends: dict[str, int] = {}
     for one in summary.devices:
         would_change = summary.verb in _LOOKING and one.outcome is Outcome.UNCHANGED and one.changes

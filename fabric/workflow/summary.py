@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fabric.plan.model import Note
-from fabric.report import Timing
+from fabric.report import Section, Timing
 from fabric.state import DeviceResult, Finding
 
 __all__ = ("Summary", "Verdict")
@@ -33,6 +33,9 @@ class Summary:
         contacted: hosts and targets that the run tried to reach.
         counted: counters of switches were read and judged.
         run_folder: where the JSON of every stage lies, "" when none was written.
+        said: what happened, one sentence; "" where it follows from the rest.
+        limits: what it is no evidence for; () likewise.
+        sections: what the verb shows itself in a report.
     """
 
     verb: str
@@ -48,3 +51,6 @@ class Summary:
     contacted: tuple[str, ...] = ()
     counted: bool = False
     timings: tuple[Timing, ...] = ()
+    said: str = ""
+    limits: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
