@@ -273,5 +273,6 @@ def _skew_ns(facts: Facts) -> int:
     for snapshot in (facts.evidence.before, facts.evidence.after):
         times = [one.at_ns for one in snapshot.sets]
         spans = [one.span_ns for one in snapshot.sets]
-        skew += max(times) - min(times) + max(spans) if times else 0
+        caches = [one.cache_ns for one in snapshot.sets]
+        skew += max(times) - min(times) + max(spans) + max(caches) if times else 0
     return skew

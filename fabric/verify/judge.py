@@ -3,7 +3,7 @@
 | verdict | when |
 |---|---|
 | FAIL | loss or damage is proven, whatever else was wrong with the run |
-| INVALID | a window is void, a precheck failed, n is too small, nobody would have seen a loss, or timers alone |
+| INVALID | a window is void, an end was not read, a precheck failed, n is too small, or timers alone ran out |
 | PASS | every counter that must stand stood, no byte was wrong, and n is what was asked |
 """
 
@@ -28,7 +28,7 @@ from fabric.verify.model import (
     Verdict,
     VerdictStatus,
 )
-from fabric.verify.scene import Scene, look
+from fabric.verify.scene import Scene, look, part_text
 
 __all__ = ("judge",)
 
@@ -91,6 +91,7 @@ def _invalid(scene: Scene, findings: tuple[LossFinding, ...]) -> Iterator[str]:
     facts = scene.facts
     evidence = facts.evidence
     yield from (str(one) for one in facts.differences.voids)
+    yield from _unread(facts)
     yield from (f"{one.place}: {one.evidence}" for one in findings if one.status is VerdictStatus.INVALID)
     if not facts.lossless:
         yield "no class is lossless: there is nothing to prove"
@@ -113,10 +114,25 @@ def _invalid(scene: Scene, findings: tuple[LossFinding, ...]) -> Iterator[str]:
 
 
 def _open_books(scene: Scene) -> Iterator[str]:
-    """Packets that are missing where nobody can say whether a stranger took them."""
+    """Packets that are missing where nobody can say whether a stranger took them, or ends count nearly the same."""
     for one in scene.whole:
         if not one.is_exact and is_above(one.lost):
             yield f"{one.lost} packets of class {one.traffic_class} were sent and not received: lost, or gone elsewhere"
+    if not scene.is_whole_known:
+        for one in scene.books:
+            if one.part is not Part.WHOLE and is_above(one.lost):
+                yield f"{one.lost} packets missing {part_text(one)}, and the books of the whole do not close"
+
+
+def _unread(facts: Facts) -> Iterator[str]:
+    """Hosts and targets that gave no counters. Both ends must be read, or half of the losses stay unseen (5.2)."""
+    loaded = {end.device for end in facts.ends}
+    for source, why in facts.differences.unobservable:
+        if source.device in loaded:
+            yield f"{source} was not read ({why}): losses that it alone would count stay unseen"
+    read = {one.source.device for one in facts.readings}
+    named = {source.device for source, _ in facts.differences.unobservable}
+    yield from (f"{device} was not read" for device in sorted(loaded - read - named))
 
 
 def _volume(facts: Facts) -> tuple[Known[int], str]:

@@ -11,7 +11,7 @@ from fabric.verify.facts import Reading, is_above
 from fabric.verify.meanings import LOSS_SEEN
 from fabric.verify.model import Hop, StreamSummary, VerdictStatus
 from fabric.verify.rules import Hit, LocateRule, status_of
-from fabric.verify.scene import Scene, end_of, hop_text
+from fabric.verify.scene import Scene, end_of, hop_text, part_text
 
 __all__ = ("PATH_RULES",)
 
@@ -69,7 +69,7 @@ def _cable_losses(scene: Scene) -> list[tuple[Hop, Known[int], str]]:
     suspects = scene.suspects()
     for book in scene.books:
         if book.part is not Part.WHOLE and is_above(book.lost):
-            evidence = f"{book.lost} packets lost {_part_text(book)}: {book.sent} sent, {book.received} came"
+            evidence = f"{book.lost} packets lost {part_text(book)}: {book.sent} sent, {book.received} came"
             found += [(hop, book.lost, f"{evidence}{_drops_text(book)}") for hop in _hops_of(scene, book, suspects)]
     if not found and not any(book.lost == 0 and book.is_exact for book in scene.whole):
         evidence = _ends_text(scene)
@@ -95,10 +95,6 @@ def _hops_of(scene: Scene, book: Book, suspects: tuple[Hop, ...]) -> list[Hop]:
 
 def _directed(scene: Scene) -> list[Hop]:
     return [one for hop in scene.facts.hops for one in (hop, Hop(hop.far, hop.near))]
-
-
-def _part_text(book: Book) -> str:
-    return f"into {book.device}" if book.part is Part.INTO else f"from {book.device}/{book.port} to {book.peer}"
 
 
 def _drops_text(book: Book) -> str:

@@ -14,7 +14,7 @@ from fabric.verify.facts import Facts, Reading, add, is_above
 from fabric.verify.meanings import IN_SEEN
 from fabric.verify.model import End, Hop, LinkPath
 
-__all__ = ("Scene", "end_of", "hop_text", "look")
+__all__ = ("Scene", "end_of", "hop_text", "look", "part_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,17 @@ class Scene:
         return sum(one.dropped + one.lost for one in exact if one.lost is not UNKNOWN)
 
     @property
+    def missing_in_part(self) -> int:
+        """Returns the packets missing on parts where both ends count the class and it was silent without load.
+
+        A cable has two ends: whoever else takes part, what left one end and did not reach the other is lost.
+        """
+        if self.misplaced or self.facts.idle is None:
+            return 0
+        parts = (one for one in self.books if one.part is not Part.WHOLE and one.is_exact)
+        return sum(one.lost for one in parts if one.lost is not UNKNOWN)
+
+    @property
     def is_whole_known(self) -> bool:
         """Returns whether the books of every class are closed and exact."""
         return bool(self.whole) and all(one.is_exact and one.lost is not UNKNOWN for one in self.whole)
@@ -54,7 +65,8 @@ class Scene:
     @property
     def is_loss_seen(self) -> bool:
         """Returns whether a packet of a lossless class is proven lost, or overtaken: a gap, a drop, or the books."""
-        return bool(self.pairs) or bool(self.switch_drops) or self.missing > 0 or self._gaps()
+        counted = bool(self.pairs) or bool(self.switch_drops) or self._gaps()
+        return counted or self.missing > 0 or self.missing_in_part > 0
 
     def _gaps(self) -> bool:
         devices = {end.device for end in self.facts.ends}
@@ -88,6 +100,11 @@ class Scene:
 def hop_text(hop: Hop) -> str:
     """Returns `h1/data0 -> leaf1/Ethernet4`."""
     return f"{hop.near} -> {hop.far}"
+
+
+def part_text(book: Book) -> str:
+    """Returns which part of the way a book is about, `into leaf1`."""
+    return f"into {book.device}" if book.part is Part.INTO else f"from {book.device}/{book.port} to {book.peer}"
 
 
 def look(facts: Facts) -> Scene:

@@ -1,5 +1,7 @@
 """Bar 1 without VMs: no false PASS, no false FAIL, place and cause right. FABRIC_VERIFY_RUNS sets how many runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from fabric.lab.wire import FaultRule, PacketKind, WireFault
@@ -71,3 +73,14 @@ def test_one_lost_packet_in_two_hundred_thousand_is_found_and_the_bound_printed(
     assert verdict.bound_95 is not UNKNOWN
     assert verdict.bound_95 > exact_zero(verdict.packets)
     assert f"rate <= {verdict.bound_95:.3g} at 95%" in verdict_text(verdict)
+
+
+def test_a_wrong_verdict_is_called_wrong() -> None:
+    harmed = trial(10_000, fault=Fault.FLAP)
+    clean = trial(10_000, fault=Fault.NONE)
+    assert harmed.is_harmed
+    assert replace(harmed, verdict=clean.verdict).wrong()[:2] == ("false PASS", "harm that is no FAIL")
+    assert replace(clean, verdict=harmed.verdict).wrong() == ("false FAIL", "clean run that is no PASS")
+    moved = replace(harmed.verdict.findings[0], place="elsewhere", cause="something")
+    spoilt = replace(harmed, verdict=replace(harmed.verdict, findings=(moved,)))
+    assert spoilt.wrong() == ("wrong cause", "wrong place")

@@ -24,7 +24,7 @@ class Trial:
 
     @property
     def is_false_pass(self) -> bool:
-        void = self.truth.fault in {Fault.RESET, Fault.REBOOT}
+        void = self.truth.fault in {Fault.RESET, Fault.REBOOT}  # what was lost there, nobody counted
         return self.verdict.status is VerdictStatus.PASS and (self.is_harmed or void)
 
     @property
@@ -67,8 +67,12 @@ class Trial:
     def _is_gap_missed(self) -> bool:
         if self.truth.fault is not Fault.UNAVAILABLE:
             return False
-        named = any(one.startswith(self.truth.device) for one in self.verdict.unobservable)
-        return not named or self.verdict.grade.value == "A"
+        device = self.truth.device
+        named = any(one.startswith(device) for one in self.verdict.unobservable)
+        # without a switch the ends still see every loss; without an end they do not (hosts.md 5.2)
+        wanted = VerdictStatus.PASS if device.startswith("s") else VerdictStatus.INVALID
+        as_wanted = self.is_harmed or self.verdict.status is wanted
+        return not named or not as_wanted or self.verdict.grade.value == "A"
 
     def _has_wrong_cause(self) -> bool:
         cause = CAUSE.get(self.truth.fault)

@@ -349,3 +349,28 @@ def test_a_counter_that_is_there_only_after_the_load_voids_the_run() -> None:
     verdict = judge(replace(found, before=replace(found.before, sets=sets)))
     assert verdict.status is VerdictStatus.INVALID
     assert verdict.invalid == ("h1 mlx5_0/1: roce_adp_retrans was counted after the load and not before it",)
+
+
+def silent(found: Evidence, *gone: Source) -> Evidence:
+    """Returns the evidence with these sources missing from both snapshots."""
+    missing = tuple(Missing(one, "no answer") for one in gone)
+    cut = without(found, *gone)
+    return replace(cut, before=replace(cut.before, missing=missing), after=replace(cut.after, missing=missing))
+
+
+def test_an_end_that_was_not_read_proves_nothing_since_half_of_the_losses_would_stay_unseen() -> None:
+    verdict = judge(silent(evidence(), TARGET, TARGET_NIC))
+    assert verdict.status is VerdictStatus.INVALID
+    assert verdict.invalid[0] == "t1 mlx5_0/1 was not read (no answer): losses that it alone would count stay unseen"
+
+
+def test_loss_on_one_cable_is_proven_by_its_two_ends_although_others_were_not_read() -> None:
+    found = silent(evidence({HOST_NIC: {"rx_prio3_packets": 999}}), TARGET, TARGET_NIC)
+    earlier = replace(found.before, sets=tuple(replace(one, at_ns=one.at_ns - SECOND) for one in found.before.sets))
+    verdict = judge(replace(found, idle=(earlier, found.before)))
+    assert first(verdict) == (VerdictStatus.FAIL, "loss-on-cable", "s1/Ethernet0 -> h1/data0")
+    doubtful = judge(found)  # nobody knows what flows there without load
+    assert doubtful.status is VerdictStatus.INVALID
+    assert (
+        "1 packets missing from s1/Ethernet0 to h1/data0, and the books of the whole do not close" in doubtful.invalid
+    )
