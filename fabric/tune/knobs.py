@@ -138,14 +138,17 @@ class Space:
         return max((one for one in numbers if one <= value), default=numbers[0])
 
     def neighbours(self, knobs: Knobs) -> tuple[Knobs, ...]:
-        """Returns the knobs one step up or down of one knob each."""
+        """Returns the knobs one step up or down of one knob, or of both windows: the tighter hides the other."""
         here, sizes = self.place(knobs), self.sizes()
-        found = [
-            self.at((*here[:index], other, *here[index + 1 :]))
-            for index, step in enumerate(here)
-            for other in (step + 1, step - 1)
-            if 0 <= other < sizes[index]
+        moves = [(index,) for index in range(len(sizes))] + [
+            (NAMES.index("target_bytes"), NAMES.index("receiver_bytes"))
         ]
+        found = []
+        for move in moves:
+            for way in (1, -1):
+                there = [step + way * (index in move) for index, step in enumerate(here)]
+                if all(0 <= step < size for step, size in zip(there, sizes, strict=True)):
+                    found.append(self.at(there))
         return tuple(dict.fromkeys(one for one in found if one != knobs))
 
     def _end(self, index: int) -> ShardPolicy:

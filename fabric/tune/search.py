@@ -7,25 +7,27 @@
 | baselines | 1/3 | `nvme connect`, the default policy, one queue serial, and where the model would begin |
 | scaling | 1/9 | five counts of queues for the scaling law; the model proposes again with it |
 | hypercube | 1/9 | hills that no model knows |
-| halving | 1/3 | the best third of what was seen at 1/9 |
-| refinement | 1/3 | two single steps from the leader, then one place of the estimator, and again |
+| halving | 1/3 | the best quarter of what was seen at 1/9 |
+| refinement | 1/3 | steps from the leader; in between from the best of other transfer sizes, and the estimator |
 | confirmation | 1 | the leaders and the best default, interleaved, over equal seeds |
 
-It ends refinement when nothing rose for 20 trials, the path's own bound is within 3 %, or the rest of the budget is
-needed for confirmation (simulation study 4.4). A setting that lost or paused is not only out: none above it in every
-number is tried (4.4: shrink the box).
+A new leader is measured at 1 at once: what fails there must not lead the search. Refinement ends when nothing rose for
+20 trials, the path's own bound is within 3 %, or the rest of the budget is needed for confirmation (simulation study
+4.4). A setting that lost, or paused far too much, is not only out: none above it in every number is tried (4.4: shrink
+the box).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil
 
 from fabric.policy import ShardPolicy
-from fabric.qos import UNKNOWN
+from fabric.qos import UNKNOWN, known
 from fabric.tune.knobs import NAMES, Knobs, Space, connect_defaults, serial
 from fabric.tune.model import Advice, advise
-from fabric.tune.outcome import Goal, Outcome, flaws
+from fabric.tune.outcome import Goal, Limits, Outcome, flaws
 from fabric.tune.path import PathModel
 from fabric.tune.sampling import Seen, estimate, latin_hypercube
 from fabric.tune.standing import FULL, Book, Standing
@@ -40,12 +42,14 @@ COARSE, MIDDLE = 1 / 9, 1 / 3  # eta 3: simulation study 4.4
 COARSE_SEED, MIDDLE_SEED, FIRST_SEED = 101, 201, 301  # equal within a fidelity, so that settings see equal load
 PATIENCE = 20  # trials without a rise
 NEAR_BOUND = 0.97
-HALVED = 5  # a third of the 17 that were measured at 1/9
+HALVED = 4  # about a quarter of the 17 that were measured at 1/9
 COVER = 12  # points of the hypercube; the study's 20, less the 8 that went before it
-FINALISTS, PAIRS, MOST_PAIRS = 3, 3, 5
+FINALISTS, PAIRS, MOST_PAIRS = 2, 3, 5
 EVEN = 2  # times an even share of the commands: what a queue may have to hold when dealing is uneven
+HURT = 3  # times the limit of pauses; a little above it may be the luck of a short trial
 WORTH = 0.01  # the whole interval of a gain has to be above it: simulation study 4.4
-ORDER = ("receiver_bytes", "queues", "transfer_bytes", "target_bytes", "depth", "dealing")
+WINDOWS = ["target_bytes", "receiver_bytes"]
+ORDER = ("+".join(WINDOWS), "receiver_bytes", "queues", "transfer_bytes", "target_bytes", "depth", "dealing")
 ATTEMPTS = 8  # of the estimator, to name a place that was not tried
 
 
@@ -87,6 +91,8 @@ class Search:
     stopped: str = ""
     _tried: set[tuple[object, ...]] = field(default_factory=set)
     _way: tuple[str, bool] | None = None
+    _from: tuple[Knobs, tuple[str, bool] | None] | None = None
+    _idle: Counter[str] = field(default_factory=Counter)
     _mature: int | None = None
 
     def asks(self) -> Iterator[Ask]:
@@ -139,12 +145,23 @@ class Search:
         self._mature = len(self.book.told)
         while True:
             turn += 1
-            found = self._estimated(turn) if turn % 3 == 0 else self._step()
-            found = found or self._estimated(turn) or self._step()
+            found = self._estimated(turn) if turn % 4 == 0 else self._step(turn // 4 + 1 if turn % 4 == 2 else 0)
+            found = found or next(filter(None, map(self._step, range(len(self.space.transfer_bytes)))), None)
+            found = found or self._estimated(turn)
             if found is None:
                 self.stopped = "every setting near the leader was tried"
                 return
             yield from self._once(found[0], MIDDLE, found[1])
+            self._learn(found[0])
+            yield from self._prove()
+
+    def _prove(self) -> Iterator[Ask]:
+        """Measures whoever leads at full fidelity: once, or as often as a confirmation where it is near a limit."""
+        while (leader := self.book.leader()) is not None:
+            seen = leader.by_seed(self.book.goal)
+            if len(seen) >= (PAIRS if _is_near(leader, self.book.limits) else 1):
+                return
+            yield Ask(leader.knobs, FULL, FIRST_SEED + len(seen), "leader")
 
     def _confirm(self) -> Iterator[Ask]:
         """Measures the finalists in pairs with the best default until one is ahead for certain, or all have failed."""
@@ -229,25 +246,53 @@ class Search:
         return any(knobs.covers(one.knobs) for one in self.book.standings() if self._hurt(one))
 
     def _hurt(self, standing: Standing) -> bool:
-        """Returns whether it lost or paused: more in flight will not mend that."""
-        limits = self.book.limits
+        """Returns whether it lost or paused far too much: more in flight will not mend that."""
+        most = HURT * self.book.limits.pause_share_max
         return any(
             (one.outcome.lost is not UNKNOWN and one.outcome.lost > 0)
-            or (one.outcome.pause_share is not UNKNOWN and one.outcome.pause_share > limits.pause_share_max)
+            or (one.outcome.pause_share is not UNKNOWN and one.outcome.pause_share > most)
             for one in standing.told
         )
 
-    def _step(self) -> tuple[Knobs, str] | None:
-        """Returns a setting one step from the leader that was not tried; the way that helped last goes first."""
-        leader = self.book.leader()
-        if leader is None:
+    def _step(self, turn: int = 0) -> tuple[Knobs, str] | None:
+        """Returns a setting one step from a base that was not tried; the way that helped last goes first.
+
+        Args:
+            turn: 0 for the leader as base, else which of the best settings with other transfer sizes: they are the
+                other hills.
+        """
+        bases = self._bases()
+        if not bases:
             return None
-        here = self.space.nearest(leader.knobs)
+        base = bases[0] if turn == 0 or len(bases) == 1 else bases[1 + (turn - 1) % (len(bases) - 1)]
+        here = self.space.nearest(base.knobs)
         around = self.space.neighbours(here)
-        for one in sorted(around, key=lambda knobs: (_way(here, knobs) != self._way, _rank(here, knobs))):
+        for one in (here, *sorted(around, key=lambda knobs: self._late(here, knobs))):
             if self._sense(one) not in self._tried and not self._is_doomed(one):
+                self._from = base.knobs, _way(here, one)
                 return one, "step"
         return None
+
+    def _bases(self) -> list[Standing]:
+        """Returns the best feasible setting of each transfer size, best first."""
+        best: dict[int, Standing] = {}
+        for one in self.book.ranked():
+            best.setdefault(one.knobs.transfer_bytes, one)
+        return list(best.values())
+
+    def _late(self, here: Knobs, there: Knobs) -> tuple[bool, int, int]:
+        """Returns how late this step is tried: after those whose knob has changed something so far."""
+        way = _way(here, there)
+        return way != self._way, self._idle[way[0]] if way else 0, _rank(here, there)
+
+    def _learn(self, knobs: Knobs) -> None:
+        """Takes note of a knob that was stepped and changed nothing."""
+        base, way = self._from or (None, None)
+        if base is not None and way is not None and knobs in self.book:
+            goal = self.book.goal
+            before, after = self.book[base].score(goal), self.book[knobs].score(goal)
+            self._idle[way[0]] += abs(after - before) < 0.01 * before
+        self._from = None
 
     def _estimated(self, turn: int) -> tuple[Knobs, str] | None:
         seen = [
@@ -256,6 +301,7 @@ class Search:
         ]
         leader = self.book.leader()
         dealing = leader.knobs.dealing if leader else self.space.dealing[0]
+        self._from = None
         places = estimate(self.space, seen, self.seed * 10_007 + turn)
         for steps in islice(places, ATTEMPTS):
             knobs = replace(self.space.at(steps), dealing=dealing)
@@ -269,8 +315,8 @@ class Search:
     def _finalists(self, pair: int) -> list[Standing]:
         """Returns who is measured in this round: the leaders, fewer of them later, and the best default."""
         ranked = self.book.ranked()
-        known = baselines(self.space, self.model)
-        default = next((one for one in ranked if one.knobs in (known[CONNECT], known[DEFAULT])), None)
+        named = baselines(self.space, self.model)
+        default = next((one for one in ranked if one.knobs in (named[CONNECT], named[DEFAULT])), None)
         begun = [one for one in ranked if one.at(FULL) and one is not default]
         chosen = begun[:FINALISTS] if pair < PAIRS else begun[:1]
         for fresh in (True, False):
@@ -298,9 +344,19 @@ def _violation(outcome: Outcome, book: Book) -> float:
     return len(found) + over
 
 
+def _is_near(standing: Standing, limits: Limits) -> bool:
+    """Returns whether a trial came to half of what pauses or marks may be."""
+    return any(
+        known(one.outcome.pause_share, 1.0) > limits.pause_share_max / 2
+        or known(one.outcome.marks_share, 1.0) > limits.marks_share_max / 2
+        for one in standing.told
+    )
+
+
 def _rank(before: Knobs, after: Knobs) -> int:
     """Returns how late this step is tried: what bounds the bytes in flight goes first, dealing last."""
-    return next((rank for rank, name in enumerate(ORDER) if getattr(before, name) != getattr(after, name)), len(ORDER))
+    way = _way(before, after)
+    return ORDER.index(way[0]) if way else len(ORDER)
 
 
 def _are_kin(one: Knobs, other: Knobs) -> bool:
@@ -311,6 +367,8 @@ def _are_kin(one: Knobs, other: Knobs) -> bool:
 
 
 def _way(before: Knobs, after: Knobs) -> tuple[str, bool] | None:
-    """Returns (knob, whether it rose) where exactly one knob differs."""
+    """Returns (knobs, whether they rose) where exactly one knob differs, or both windows do."""
     moved = [name for name in NAMES if getattr(before, name) != getattr(after, name)]
-    return (moved[0], getattr(after, moved[0]) > getattr(before, moved[0])) if len(moved) == 1 else None
+    if len(moved) != 1 and moved != WINDOWS:
+        return None
+    return "+".join(moved), getattr(after, moved[0]) > getattr(before, moved[0])

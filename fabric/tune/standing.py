@@ -60,7 +60,8 @@ class Book:
     """All trials of a study.
 
     Attributes:
-        raised_at: number of trials told when the leading score last rose by more than 1 % and two standard errors.
+        raised_at: number of trials told when the leading score last rose by more than 1 % and two standard errors, or
+            the leader fell: then the search begins anew from a lower one.
     """
 
     limits: Limits
@@ -78,7 +79,8 @@ class Book:
         self._by_knobs[knobs] = Standing(knobs, (*(before.told if before else ()), told))
         leader = self.leader()
         lead = leader.score(self.goal) if leader else 0.0
-        if lead > self._lead * (1 + max(0.01, 2 * self.noise())):
+        sure = max(0.01, 2 * self.noise())
+        if lead > self._lead * (1 + sure) or lead < self._lead * (1 - sure):
             self._lead, self.raised_at = lead, len(self.told)
 
     def __contains__(self, knobs: Knobs) -> bool:

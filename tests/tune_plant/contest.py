@@ -102,8 +102,14 @@ def grid() -> list[Knobs]:
     return [Knobs(queues, depth, size, "least-bytes", window, receiver) for queues, depth, size, receiver in ways]
 
 
-def truth(plant: Plant, knobs: Knobs) -> Truth:
-    runs = [evaluate(plant, knobs, 1.0, seed) for seed in TRUE_SEEDS]
+def truth(plant: Plant, knobs: Knobs, *, hopeless: bool = True) -> Truth | None:
+    """Returns the truth of a setting; with `hopeless` off None as soon as it cannot be feasible any more."""
+    runs: list[Outcome] = []
+    most = plant.limits.pause_share_max * len(TRUE_SEEDS)
+    for seed in TRUE_SEEDS:
+        runs.append(evaluate(plant, knobs, 1.0, seed))
+        if not hopeless and (runs[-1].lost or sum(known(one.pause_share, 1.0) for one in runs) > most):
+            return None
     return Truth(
         knobs,
         fmean(one.bytes_per_s for one in runs),
@@ -111,6 +117,13 @@ def truth(plant: Plant, knobs: Knobs) -> Truth:
         fmean(known(one.pause_share, 1.0) for one in runs),
         fmean(known(one.marks_share, 1.0) for one in runs),
     )
+
+
+def whole_truth(plant: Plant, knobs: Knobs) -> Truth:
+    found = truth(plant, knobs)
+    if found is None:
+        raise AssertionError("a truth that is wanted in any case was cut short")
+    return found
 
 
 def exhaustive(plant: Plant) -> tuple[int, Truth | None]:
@@ -123,21 +136,22 @@ def exhaustive(plant: Plant) -> tuple[int, Truth | None]:
     able.sort(key=lambda knobs: -coarse[knobs].bytes_per_s)
     found: list[Truth] = []
     for first in range(0, len(able), BATCH):
-        found += _walk(plant, able[first : first + BATCH])
+        found += _walk(plant, able[first : first + BATCH], loose)
         if found:
             break
     return len(points), max(found, key=lambda one: one.bytes_per_s, default=None)
 
 
-def _walk(plant: Plant, batch: list[Knobs]) -> list[Truth]:
+def _walk(plant: Plant, batch: list[Knobs], loose: Limits) -> list[Truth]:
     """Returns the first truths that are feasible, from the fastest down."""
     runs = {knobs: [evaluate(plant, knobs, 1 / 3, seed) for seed in (2, 3)] for knobs in batch}
     found: list[Truth] = []
     for knobs in sorted(batch, key=lambda knobs: -fmean(one.bytes_per_s for one in runs[knobs])):
-        if any(one.lost for one in runs[knobs]):
+        pauses = fmean(known(one.pause_share, 1.0) for one in runs[knobs])
+        if any(one.lost for one in runs[knobs]) or pauses > loose.pause_share_max:
             continue
-        one = truth(plant, knobs)
-        if one.is_feasible(plant.limits):
+        one = truth(plant, knobs, hopeless=False)
+        if one is not None and one.is_feasible(plant.limits):
             found.append(one)
         if len(found) == ENOUGH:
             break
@@ -177,9 +191,9 @@ def contest(seed: int) -> Result:
         what=f"{plant.family} {plant.targets}->{plant.receivers} {'pfc' if plant.pfc else 'lossy'}",
         points=points,
         optimum=optimum,
-        chosen=None if chosen is None else truth(plant, chosen.knobs),
-        connect=truth(plant, connect_defaults(plant.cores, MDTS)),
-        one_serial=truth(plant, serial(MDTS)),
+        chosen=None if chosen is None else whole_truth(plant, chosen.knobs),
+        connect=whole_truth(plant, connect_defaults(plant.cores, MDTS)),
+        one_serial=whole_truth(plant, serial(MDTS)),
         limits=plant.limits,
         trials=len(told),
         infeasible_trials=sum(not is_feasible(one.outcome, plant.limits) for one in told),
