@@ -8,7 +8,7 @@
 | scaling | 1/9 | five counts of queues for the scaling law; the model proposes again with it |
 | hypercube | 1/9 | hills that no model knows |
 | halving | 1/3 | the best quarter of what was seen at 1/9 |
-| refinement | 1/3 | steps from the leader; in between from the best of other transfer sizes, and the estimator |
+| refinement | 1/3 | steps from the leader; in between from the best of other sizes, far places, the estimator |
 | confirmation | 1 | the leaders and the best default, interleaved, over equal seeds |
 
 A new leader is measured at 1 at once: what fails there must not lead the search. Refinement ends when nothing rose for
@@ -46,6 +46,8 @@ HALVED = 4  # about a quarter of the 17 that were measured at 1/9
 COVER = 12  # points of the hypercube; the study's 20, less the 8 that went before it
 FINALISTS, PAIRS, MOST_PAIRS = 2, 3, 5
 EVEN = 2  # times an even share of the commands: what a queue may have to hold when dealing is uneven
+FAR = 32  # places drawn until one is worth a trial
+FLAT = 3  # settings of one transfer size that are as good as its best: something else bounds them all
 HURT = 3  # times the limit of pauses; a little above it may be the luck of a short trial
 WORTH = 0.01  # the whole interval of a gain has to be above it: simulation study 4.4
 WINDOWS = ["target_bytes", "receiver_bytes"]
@@ -93,6 +95,7 @@ class Search:
     _way: tuple[str, bool] | None = None
     _from: tuple[Knobs, tuple[str, bool] | None] | None = None
     _idle: Counter[str] = field(default_factory=Counter)
+    _flat: Counter[int] = field(default_factory=Counter)
     _mature: int | None = None
 
     def asks(self) -> Iterator[Ask]:
@@ -119,6 +122,7 @@ class Search:
         for name, knobs in baselines(self.space, self.model).items():
             yield from self._once(knobs, MIDDLE, name)
         yield from self._once(self.advice().knobs, MIDDLE, "model")
+        yield from self._prove()
 
     def _scaling(self) -> Iterator[Ask]:
         first = self._open(self.advice().knobs)
@@ -143,25 +147,39 @@ class Search:
     def _refine(self) -> Iterator[Ask]:
         turn = 0
         self._mature = len(self.book.told)
+        yield from self._prove()
         while True:
             turn += 1
-            found = self._estimated(turn) if turn % 4 == 0 else self._step(turn // 4 + 1 if turn % 4 == 2 else 0)
+            match turn % 4:
+                case 0:
+                    found = self._estimated(turn)
+                case 2:
+                    found = self._far(turn) if turn % 8 == 2 else self._step(turn // 8 + 1)
+                case _:
+                    found = self._step()
             found = found or next(filter(None, map(self._step, range(len(self.space.transfer_bytes)))), None)
-            found = found or self._estimated(turn)
+            found = found or self._far(turn) or self._estimated(turn)
             if found is None:
                 self.stopped = "every setting near the leader was tried"
                 return
+            size = found[0].transfer_bytes
+            tops = {one.knobs.transfer_bytes: one.score(self.book.goal) for one in reversed(self.book.ranked())}
             yield from self._once(found[0], MIDDLE, found[1])
             self._learn(found[0])
+            if found[0] in self.book and size in tops:
+                here = self.book[found[0]].score(self.book.goal)
+                self._flat[size] += abs(here - tops[size]) < 0.01 * tops[size]
             yield from self._prove()
 
     def _prove(self) -> Iterator[Ask]:
         """Measures whoever leads at full fidelity: once, or as often as a confirmation where it is near a limit."""
         while (leader := self.book.leader()) is not None:
-            seen = leader.by_seed(self.book.goal)
-            if len(seen) >= (PAIRS if _is_near(leader, self.book.limits) else 1):
+            if self._is_proven(leader):
                 return
-            yield Ask(leader.knobs, FULL, FIRST_SEED + len(seen), "leader")
+            yield Ask(leader.knobs, FULL, FIRST_SEED + len(leader.at(FULL)), "leader")
+
+    def _is_proven(self, leader: Standing) -> bool:
+        return len(leader.at(FULL)) >= (PAIRS if _is_near(leader, self.book.limits) else 1)
 
     def _confirm(self) -> Iterator[Ask]:
         """Measures the finalists in pairs with the best default until one is ahead for certain, or all have failed."""
@@ -195,7 +213,7 @@ class Search:
         if told >= self.budget - self._reserve():
             return "the rest of the budget confirms"
         bound = self.model.payload_bytes_per_s * self.model.receivers
-        compared = leader and leader.at(MIDDLE) and told > len(BASELINES) and self.book.goal is Goal.THROUGHPUT
+        compared = leader and self._is_proven(leader) and told > len(BASELINES) and self.book.goal is Goal.THROUGHPUT
         if leader and compared and leader.score(self.book.goal) >= NEAR_BOUND * bound:
             return f"within 3 % of what the path can carry, {bound / 1e9:.2f} GB/s"
         if self._mature is not None and told - max(self.book.raised_at, self._mature) >= PATIENCE and leader:
@@ -273,12 +291,23 @@ class Search:
                 return one, "step"
         return None
 
+    def _far(self, turn: int) -> tuple[Knobs, str] | None:
+        """Returns a setting drawn from all that was neither tried nor is doomed nor on a flat top."""
+        self._from = None
+        for steps in latin_hypercube(self.space, FAR, self.seed * 10_007 + turn):
+            knobs = self.space.at(steps)
+            fresh = self._flat[knobs.transfer_bytes] < FLAT and self._sense(knobs) not in self._tried
+            if fresh and not self._is_doomed(knobs):
+                return knobs, "far"
+        return None
+
     def _bases(self) -> list[Standing]:
-        """Returns the best feasible setting of each transfer size, best first."""
+        """Returns the best feasible setting of each transfer size, best first; without those whose top is flat."""
         best: dict[int, Standing] = {}
         for one in self.book.ranked():
             best.setdefault(one.knobs.transfer_bytes, one)
-        return list(best.values())
+        alive = [one for size, one in best.items() if self._flat[size] < FLAT]
+        return alive or list(best.values())
 
     def _late(self, here: Knobs, there: Knobs) -> tuple[bool, int, int]:
         """Returns how late this step is tried: after those whose knob has changed something so far."""
@@ -305,6 +334,8 @@ class Search:
         places = estimate(self.space, seen, self.seed * 10_007 + turn)
         for steps in islice(places, ATTEMPTS):
             knobs = replace(self.space.at(steps), dealing=dealing)
+            if self._flat[knobs.transfer_bytes] >= FLAT:
+                continue
             if self._sense(knobs) not in self._tried and not self._is_doomed(knobs):
                 return knobs, "estimator"
         return None
