@@ -16,7 +16,7 @@ from fabric.host.parse.rdma import read_statistic
 from fabric.intent.model import HostNic
 from fabric.remote.ssh import ExecResult
 from fabric.state import Counter, CounterSet, Missing, Source, SourceKind
-from fabric.verify.meanings import RDMA_FAMILIES, width
+from fabric.verify.meanings import RDMA_FAMILIES, meaning, width
 
 __all__ = ("Machine", "MachineReading", "rdma_place", "read_machine", "unreached")
 
@@ -25,6 +25,7 @@ _LIFESPAN_MS: Final = 10  # hosts.md 5.1: hw_counters are cached for that long u
 # bnxt_en has its counters written into memory once a second (stats-block-usecs 1000000); mlx5 asks when it is asked
 _NETDEV_CACHE_NS: Final = 1_000_000_000
 _PER_NIC: Final = 4
+_HARDWARE: Final = frozenset(RDMA_FAMILIES) - {"rxe"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +135,24 @@ def _of_nic(
     elif nic.family in RDMA_FAMILIES:
         source = Source(machine.name, nic.netdev, machine.kind, nic.family)
         yield Missing(source, f"there is no RDMA device on {nic.netdev}")
-    netdev = Source(machine.name, nic.netdev, machine.kind, "netdev")
+    yield from _of_netdev(machine, nic, statistics, _epoch(boot, netdev_inode), now_ns)
+
+
+def _of_netdev(
+    machine: Machine, nic: HostNic, answer: ExecResult, epoch: str, now_ns: int
+) -> Iterator[CounterSet | Missing]:
+    """The netdev's own counters; none of a netdev below Soft-RoCE, which counts nothing of RoCE by class."""
+    source = Source(machine.name, nic.netdev, machine.kind, "netdev")
     try:
-        values = tuple(read_statistics(statistics.stdout).items())
+        values = read_statistics(answer.stdout) if answer.ok else {}
     except HostError:
-        values = ()
-    if not statistics.ok or not values:
-        said = statistics.stderr.strip().partition("\n")[0][:120] or "no counter"
-        yield Missing(netdev, f"ethtool -S: {said}")
-        return
-    counters = _counters("netdev", values)
-    yield CounterSet(netdev, _epoch(boot, netdev_inode), now_ns, cache_ns=_NETDEV_CACHE_NS, counters=counters)
+        values = {}
+    if any(meaning("netdev", name) is not None for name in values):
+        counters = _counters("netdev", values.items())
+        yield CounterSet(source, epoch, now_ns, cache_ns=_NETDEV_CACHE_NS, counters=counters)
+    elif nic.family in _HARDWARE:
+        said = answer.stderr.strip().partition("\n")[0][:120]
+        yield Missing(source, f"ethtool -S: {said}" if said else "ethtool -S shows none of the counters that are known")
 
 
 def _files(text: str) -> Iterator[tuple[str, int]]:

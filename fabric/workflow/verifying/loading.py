@@ -17,8 +17,8 @@ from fabric.workflow.verifying.options import VerifyOptions
 
 __all__ = ("RoundResult", "bent", "loaded_pairs", "run_round", "summary_of")
 
-_LEAD_S: Final = 5.0  # until all start: time to open the streams, and some more for each
-_LEAD_PER_STREAM_S: Final = 0.5
+_LEAD_S: Final = 2.0  # until all start: time to open the streams, and some more for each
+_LEAD_PER_STREAM_S: Final = 1.0
 _GENTLE_READERS: Final = 2
 _GENTLE_SHARE: Final = 20  # of a NIC's speed: one in so many
 _GENTLE_SPAN_BYTES: Final = 64 << 20
