@@ -133,4 +133,4 @@ def _proof(drill: LabDrill, verdict: Verdict) -> Proof:
 
 def names_place(text: str, place: str) -> bool:
     """Returns whether a place in words, `leaf1/Ethernet16 - target1/data0`, names that port and no longer name."""
-    return bool(place) and re.search(rf"(?<![\w/]){re.escape(place)}(?![\w/])", text) is not None
+    return bool(place) and re.search(rf"(?<![\w/.-]){re.escape(place)}(?![\w/])", text) is not None
