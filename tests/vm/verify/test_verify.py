@@ -1,0 +1,164 @@
+"""`fabricctl verify` on a provisioned lab: a clean fabric passes, and what is planted is found where it is, by its cause."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pytest
+
+from fabric.lab.vm import Image
+from fabric.qos import UNKNOWN
+from fabric.verify import Grade, VerdictStatus
+from tests.vm.fabrics import Driven, Ran, driven_lab
+from tests.vm.verify.verifying import Planted, Running, Timed, caused, running
+
+pytestmark = pytest.mark.vm
+
+HOST_PORT, TARGET_PORT = "Ethernet0", "Ethernet16"
+PACKETS: Final = 200_000
+_LOAD: Final = """\
+span: 8MiB
+phases:
+  - {name: mixed, pattern: all, size: 64KiB, readers: 4, write_percent: 30, seconds: 4}
+"""
+_PROVE: Final = """\
+span: 16MiB
+phases:
+  - {name: incast, pattern: all, size: 256KiB, readers: 8, seconds: 20}
+"""
+
+
+@dataclass
+class Provisioned:
+    """The lab after its provisioning, whose run stands for the checks."""
+
+    driven: Driven
+    run: str
+
+
+@pytest.fixture(scope="module", name="lab")
+def _lab(image: Image) -> Iterator[Provisioned]:
+    del image
+    with driven_lab("lab") as driven:
+        begin = time.monotonic()
+        done = driven.fabricctl("provision")
+        assert done.status == 0, done.stdout + done.stderr
+        print(f"provision: {time.monotonic() - begin:.0f} s")
+        (driven.folder / "prove.yml").write_text(_PROVE)
+        yield Provisioned(driven, done.document["run_folder"])
+
+
+@pytest.fixture(scope="module", name="sessions")
+def _sessions(lab: Provisioned) -> Iterator[Running]:
+    """Yields sessions to a lab on which nobody else sends: the kernel's connections are ended."""
+    for host in ("host1", "host2"):
+        lab.driven.sh(host, "systemctl stop 'fabricctl-nvme-*'; nvme disconnect-all")
+    with running(lab.driven, lab.run, _LOAD) as made:
+        yield made
+
+
+def told(ran: Ran) -> str:
+    return ran.stdout[-6000:] + ran.stderr[-6000:]
+
+
+def test_a_clean_fabric_passes_with_n_and_its_bound(lab: Provisioned) -> None:
+    begin = time.monotonic()
+    done = lab.driven.fabricctl("verify", "--profile", "pairwise", "--seconds", "5", "--scratch", "target1")
+    assert done.status == 0, told(done)
+    verdict = done.document["verdict"]
+    assert verdict["status"] == "pass"
+    assert verdict["packets"] > 1000
+    assert verdict["bound_95"] == pytest.approx(3 / verdict["packets"], rel=0.01)
+    assert {one["status"] for one in verdict["per_device"]} == {"pass"}
+    took = time.monotonic() - begin
+    print(f"clean: n = {verdict['packets']}, grade {verdict['grade']}, {took:.0f} s; {verdict['unobservable']}")
+
+
+def test_one_dropped_packet_of_many_is_found(lab: Provisioned) -> None:
+    begin = time.monotonic()
+    words = ("--profile", str(lab.driven.folder / "prove.yml"), "--scratch", "target1", "--checked", lab.run)
+    done = lab.driven.fabricctl("verify", *words, "--prove", "--packets", str(PACKETS))
+    assert done.status == 0, told(done)
+    verdict, proof = done.document["verdict"], done.document["proof"]
+    assert proof["dropped"] == 1
+    assert proof["place"] == f"leaf1/{TARGET_PORT}"
+    assert proof["is_found"]
+    assert proof["is_located"]
+    assert verdict["packets"] >= PACKETS
+    bound = verdict["bound_95"]
+    print(
+        f"1 of n = {verdict['packets']} found, lost {verdict['lost']}, {time.monotonic() - begin:.0f} s, <= {bound:.3g}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("packet", "port", "nth"),
+    [
+        ("send", HOST_PORT, 50),
+        ("write", TARGET_PORT, 200),
+        ("read-request", TARGET_PORT, 20),
+        ("read-response", HOST_PORT, 100),
+        ("ack", HOST_PORT, 50),
+    ],
+)
+def test_the_nth_packet_of_each_kind_is_missed_where_it_was_lost(
+    sessions: Running, packet: str, port: str, nth: int
+) -> None:
+    fault = {"kind": "drop", "switch": "leaf1", "port": port, "packet": packet, "nth": nth}
+    drill = Planted(sessions.driven.site, fault)
+    verdict = sessions.verdict(drill)
+    assert drill.struck == 1
+    assert verdict.status is VerdictStatus.FAIL
+    assert verdict.lost == 1
+    assert caused(verdict, "loss-on-cable", f"leaf1/{port}"), verdict.findings
+
+
+def test_one_in_a_thousand_is_counted(sessions: Running) -> None:
+    fault: dict[str, Any] = {"kind": "drop", "switch": "leaf1", "port": TARGET_PORT, "packet": "roce"}
+    drill = Planted(sessions.driven.site, {**fault, "nth": 1000, "every": True})
+    verdict = sessions.verdict(drill)
+    assert drill.struck >= 2
+    assert verdict.status is VerdictStatus.FAIL
+    assert verdict.lost == drill.struck
+    assert caused(verdict, "loss-on-cable", f"leaf1/{TARGET_PORT}"), verdict.findings
+
+
+def test_bytes_that_change_under_right_checksums_are_found_by_the_payload(sessions: Running) -> None:
+    fault = {"kind": "corrupt", "switch": "leaf1", "port": TARGET_PORT, "packet": "write", "nth": 100}
+    drill = Planted(sessions.driven.site, fault)
+    verdict = sessions.verdict(drill)
+    assert drill.struck == 1
+    assert verdict.status is VerdictStatus.FAIL
+    assert caused(verdict, "payload-corrupted", f"leaf1/{TARGET_PORT}"), verdict.findings
+
+
+def test_a_port_that_flaps_is_named(sessions: Running) -> None:
+    site = sessions.driven.site
+
+    def flap() -> None:
+        number = site.ask("fault-add", kind="down", switch="leaf1", port=TARGET_PORT)
+        time.sleep(0.5)
+        site.ask("fault-remove", number=number)
+
+    verdict = sessions.verdict(Timed(6.0, flap))
+    assert verdict.status is VerdictStatus.FAIL
+    assert caused(verdict, "link-flap", f"leaf1/{TARGET_PORT}"), verdict.findings
+
+
+def test_a_switch_that_gives_no_counters_lowers_the_grade_and_is_listed(sessions: Running) -> None:
+    setting = sessions.setting
+    access = {**setting.asked.loaded.access}
+    access["leaf1"] = replace(access["leaf1"], port=1)
+    blind = replace(setting.collector, loaded=replace(setting.asked.loaded, access=access))
+    verdict = Running(sessions.driven, replace(setting, collector=blind)).verdict()
+    assert verdict.status is VerdictStatus.PASS
+    assert verdict.grade is not Grade.A
+    assert any(one.startswith("leaf1") for one in verdict.unobservable)
+    assert verdict.packets is not UNKNOWN
+
+
+def test_a_host_that_reboots_under_the_load_voids_the_run(sessions: Running) -> None:
+    verdict = sessions.verdict(Timed(5.0, lambda: sessions.driven.site.reboot("host2")))
+    assert verdict.status is VerdictStatus.INVALID
+    assert any("host2" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
