@@ -1,5 +1,6 @@
 """`fabricctl verify` on a provisioned lab: a clean fabric passes, and what is planted is found where it is, by its cause."""
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -90,6 +91,13 @@ def test_one_dropped_packet_of_many_is_found(lab: Provisioned) -> None:
     print(
         f"1 of n = {verdict['packets']} found, lost {verdict['lost']}, {time.monotonic() - begin:.0f} s, <= {bound:.3g}"
     )
+
+
+def test_a_clean_fabric_passes_each_time(sessions: Running) -> None:
+    for _ in range(int(os.environ.get("VERIFY_CLEAN", "2"))):
+        verdict = sessions.verdict()
+        assert verdict.status is VerdictStatus.PASS, (verdict.findings, verdict.invalid)
+        assert verdict.lost == 0
 
 
 @pytest.mark.parametrize(
