@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("what", choices=("throughput", "headline"))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=4.0, help="of one measurement")
-    parser.add_argument("--cpus", type=int, default=1, help="of each machine")
+    parser.add_argument("--cpus", type=int, default=4, help="of the host")
     parser.add_argument("--judge", action="store_true", help="end with 1 where the bar does not hold")
     given = parser.parse_args()
     if given.what == "throughput":

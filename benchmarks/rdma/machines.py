@@ -138,8 +138,14 @@ wait
 
 
 @contextmanager
-def pair(*, mib: int = 128, cpus: int = 1, is_compiled: bool = True) -> Iterator[Pair]:
-    """Yields the pair, with the kernel's host not connected yet. cpus: of each machine; is_compiled: the engine too."""
+def pair(*, mib: int = 128, cpus: int = 4, is_compiled: bool = True) -> Iterator[Pair]:
+    """Yields the pair, with the kernel's host not connected yet.
+
+    Args:
+        mib: of each namespace.
+        cpus: of the host: the kernel's host makes no more I/O queues than that. The target has one.
+        is_compiled: the compiled engine is wanted too.
+    """
     base = Path(tempfile.mkdtemp(prefix="pair", dir="/tmp"))
     try:
         with ExitStack() as stack:
@@ -149,7 +155,7 @@ def pair(*, mib: int = 128, cpus: int = 1, is_compiled: bool = True) -> Iterator
                 run(session, "sh", "-euc", _ROCE)
                 for program in _PROGRAMS.glob("*.py"):
                     session.put(f"/root/{program.name}", program.read_bytes())
-            fields = {"kib": mib * 1024, "mib": mib, "slow_ns": SLOW_NS, "cpus": cpus, "fill": _FILL}
+            fields = {"kib": mib * 1024, "mib": mib, "slow_ns": SLOW_NS, "cpus": 1, "fill": _FILL}
             script = _SERVE.format(nqn=NQN, address=_TARGET, **fields)
             run(at_target, "sh", "-euc", script, timeout_s=300)
             install(at_host)
@@ -172,8 +178,8 @@ def _boot(base: Path, cpus: int, target_mib: int) -> tuple[Machine, Machine]:
         Nic("data0", "02:00:00:00:00:02", wire, address=f"{_HOST}/24"),
     )
     specs = (
-        MachineSpec("target1", memory_mib=target_mib, cpus=cpus, nics=nics[:1]),
-        MachineSpec("host1", cpus=cpus, nics=nics[1:]),
+        MachineSpec("target1", memory_mib=target_mib, nics=nics[:1]),
+        MachineSpec("host1", memory_mib=768, cpus=cpus, nics=nics[1:]),
     )
     target, host = (create(base / "lab", spec, image, clock=WallClock()) for spec in specs)
     for machine in (target, host):

@@ -84,8 +84,7 @@ class Loop:
             if free:
                 ended += len(free)
                 self.fill(free)
-            else:
-                wait(self.engine, end)
+            wait(self.engine, end)
         return ended
 
 

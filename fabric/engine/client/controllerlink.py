@@ -134,6 +134,8 @@ class ControllerLink:
 
     def issue(self, batch: Sequence[Issue], now_ns: int, wanted: Callable[[RequestId], bool]) -> list[News]:
         """See `Link`."""
+        if not (batch or self._parked or self._late or self._waits()):
+            return []  # as in most calls: nothing was dealt, and nothing waits for a slot
         news: list[News] = self._send_orders(now_ns, wanted) if self._parked else []
         if self._late:
             self._drop_late(wanted, news)
@@ -145,6 +147,12 @@ class ControllerLink:
             if line.parked or line.is_lost or not self._send(line, transfer, now_ns, news):
                 line.parked.append(transfer)
         return news + self._tell(self._driver.flush(now_ns), now_ns)
+
+    def _waits(self) -> bool:
+        for line in self._lines.values():  # noqa: SIM110  # a generator costs more than the rest of the call
+            if line.parked:
+                return True
+        return False
 
     def order(
         self, batch: Sequence[tuple[QueueId, Order]], now_ns: int, wanted: Callable[[RequestId], bool]

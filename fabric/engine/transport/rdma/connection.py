@@ -65,6 +65,7 @@ class RdmaConnection:
         where: the queue, for messages.
         pair: the queue pair, once there is one.
         sends: posted and not completed: by the slot that signals, those that it signals for.
+        unsent: sends answered whose completion was not seen yet, or less by those that were seen and not answered.
         receives: how many are posted.
         waiting: slots that were filled and not posted yet.
         payloads: by command id: slot and bytes of its scratch to hand over with the answer.
@@ -82,6 +83,7 @@ class RdmaConnection:
     state: LinkState = LinkState.RESOLVING
     pair: QueuePair | None = None
     sends: dict[int, list[int]] = field(default_factory=dict)
+    unsent: int = 0
     receives: int = 0
     waiting: list[int] = field(default_factory=list)
     payloads: dict[int, tuple[int, int]] = field(default_factory=dict)

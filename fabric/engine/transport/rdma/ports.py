@@ -174,13 +174,13 @@ class Keys(NamedTuple):
 
 
 class Adapter(Protocol):
-    """One open device with its protection domain, its completion queue and its event channel.
+    """One open device with its protection domain, its two completion queues and their channel.
 
     Attributes:
         name: as `rdma link` shows it.
         failures: exception classes for what a verb refused.
         max_reads: RDMA READs that a peer may have open at one queue pair.
-        capacity: completions that the queue holds.
+        capacity: completions that each queue holds.
         is_soft: it is Soft-RoCE, where a retry count of 7 means for ever.
     """
 
@@ -223,15 +223,23 @@ class Adapter(Protocol):
         ...
 
     def poll(self, most: int) -> Sequence[Completion]:
-        """Returns completions that are there."""
+        """Returns completions of receives that are there."""
+        ...
+
+    def poll_sends(self, most: int) -> Sequence[Completion]:
+        """Returns completions of sends that are there."""
         ...
 
     def arm(self) -> None:
-        """Asks for one notice at the next completion."""
+        """Asks for one notice at the next completion of a receive."""
         ...
 
-    def take_notice(self) -> None:
-        """Takes the one notice that is there: `notice_fd` was readable."""
+    def arm_sends(self) -> None:
+        """Asks for one notice at the next completion of a send."""
+        ...
+
+    def take_notice(self) -> bool:
+        """Takes one notice: `notice_fd` was readable. Returns whether it is about receives."""
         ...
 
     @property

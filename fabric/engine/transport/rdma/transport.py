@@ -1,8 +1,10 @@
 """The host's side of NVMe/RDMA: all queues to one target address over one adapter. Satisfies `Transport[PostSend]`.
 
-One completion queue serves every queue pair, one protection domain every arena. `poll` takes completions without a
-system call while there are some; when there are none it looks at the descriptors, asks for a notice, and looks once
-more: what ends after that makes the descriptor readable. Busy polling would take the CPU that Soft-RoCE needs.
+Two completion queues, one for receives and one for sends, serve every queue pair, one protection domain every arena.
+`poll` takes completions without a system call while there are some; when there are none it looks at the descriptors,
+asks for a notice, and looks once more: what ends after that makes the descriptor readable. Busy polling would take the
+CPU that Soft-RoCE needs. The end of a send wakes nobody while answers are to come: it frees a slot, and whoever is
+woken by the answer finds it. Sends give notice only where more was answered than was seen to be sent, and in a flush.
 """
 
 import errno
@@ -18,7 +20,7 @@ from fabric.engine.transport.rdma.config import RdmaConfig
 from fabric.engine.transport.rdma.connection import LinkState, RdmaConnection
 from fabric.engine.transport.rdma.layouts import AsyncKind, CmEventKind
 from fabric.engine.transport.rdma.ports import Adapter, ConnectionManager, Verbs
-from fabric.engine.transport.rdma.ring import CHAINED, RECEIVE, RESPONSE_BYTES, SLOT_MASK, WR_BITS, Ring, address_of
+from fabric.engine.transport.rdma.ring import CHAINED, RESPONSE_BYTES, SLOT_MASK, WR_BITS, Ring, address_of
 from fabric.engine.transport.rdma.verbs import open_adapter
 from fabric.engine.transport.rdma.wording import refused_by_kernel
 from fabric.engine.transport.signal import Signal
@@ -78,7 +80,8 @@ class RdmaTransport:
         self._events: list[Event] = []
         self._let_go_tries = 0
         self._let_go_ns: int | None = None
-        self._is_armed = False
+        self._is_armed = self._sends_armed = False
+        self._signals = 0  # sends that were posted and will complete
         self._busy = 0
         self._last_id = -1
         self._signal = Signal()
@@ -150,7 +153,7 @@ class RdmaTransport:
         self._last_id = order.connection
         config = self.config
         where = f"{config.address}:{config.service}, queue {order.qid}"
-        wanted = 2 * order.depth
+        wanted = order.depth
         if self._is_removed or wanted > self._room:
             what = _REMOVED if self._is_removed else "the completion queue is full: raise `completions`"
             self._refuse(order.connection, TransportError(what, where=where))
@@ -230,10 +233,8 @@ class RdmaTransport:
                 self._actions.get(descriptor, _nothing)()
             if self._closing:
                 self._flush(now_ns)
-            if self._events or self._is_armed or self._is_removed:
+            if self._events or self._is_removed or not self._arm():
                 break
-            self._is_armed = True
-            self.adapter.arm()
         events, self._events = self._events, []
         return events
 
@@ -264,6 +265,24 @@ class RdmaTransport:
         self._epoll.close()
         self._signal.close()
 
+    def _arm(self) -> bool:
+        """Asks for the notices that are due; returns whether it did, so that one more look is."""
+        has_asked = False
+        if not self._is_armed:
+            self._is_armed = has_asked = True
+            self.adapter.arm()
+        if not self._sends_armed and (self._closing or self._lags()):
+            self._sends_armed = has_asked = True
+            self.adapter.arm_sends()
+        return has_asked
+
+    def _lags(self) -> bool:
+        """Whether a connection has more answers than sends seen to end: perhaps no answer comes to wake anybody."""
+        for one in self._links.values():  # noqa: SIM110  # a generator costs more than the rest of the call
+            if one.unsent > 0:
+                return True
+        return False
+
     def _say(self, event: Event) -> None:
         self._events.append(event)
         self._signal.set()
@@ -291,43 +310,59 @@ class RdmaTransport:
         if one.pair is None or one.state is not LinkState.LIVE:
             return
         one.sends[slots[-1]] = slots
+        self._signals += 1
         try:
             one.ring.send(one.pair, slots)
         except self.adapter.failures as error:
             one.fail(TransportError("the adapter refused a send", where=one.where, found=str(error)))
 
-    def _drain(self) -> None:  # noqa: C901, PLR0912  # what each I/O costs: no call more than it needs
+    def _drain(self) -> None:  # noqa: C901  # what each I/O costs: no call more than it needs
         """Takes completions until there are events, or no completions."""
         if self._is_removed:
             return
-        events, links, poll = self._events, self._links, self.adapter.poll
-        while found := poll(_TURN):
+        events, links, adapter = self._events, self._links, self.adapter
+        while True:
+            # sends first: where a connection breaks, theirs is the reason and receives are merely flushed
+            sent = adapter.poll_sends(_TURN) if self._signals else ()
+            for wr_id, status, _length in sent:
+                self._sent(wr_id, status)
+            found = adapter.poll(_TURN)
+            if not found and not sent:
+                return
             answered: dict[int, list[int]] = {}
             for wr_id, status, length in found:
                 serial, slot = wr_id >> WR_BITS, wr_id & SLOT_MASK
                 one = links.get(serial)
                 if one is None:
                     continue
-                if wr_id & RECEIVE:
-                    one.receives -= 1
-                    if status or one.state is not LinkState.LIVE:
-                        one.flushed(status)
-                    elif length < RESPONSE_BYTES:
-                        one.fail(_short(length, one.where))
-                    else:
-                        answered.setdefault(serial, []).append(slot)
-                        events.append(_received(one, slot))
+                one.receives -= 1
+                if status or one.state is not LinkState.LIVE:
+                    one.flushed(status)
+                elif length < RESPONSE_BYTES:
+                    one.fail(_short(length, one.where))
                 else:
-                    sent = () if wr_id & CHAINED else one.sends.pop(slot, ())
-                    if status or one.state is not LinkState.LIVE:
-                        one.flushed(status)
-                    else:
-                        connection = one.order.connection
-                        events.extend([_new(Sent, (connection, each)) for each in sent])
+                    answered.setdefault(serial, []).append(slot)
+                    one.unsent += 1
+                    events.append(_received(one, slot))
             for serial, slots in answered.items():
                 self._receive_again(links[serial], slots)
             if events:
                 return
+
+    def _sent(self, wr_id: int, status: int) -> None:
+        one = self._links.get(wr_id >> WR_BITS)
+        if one is None:
+            return
+        slots: Sequence[int] = ()
+        if not wr_id & CHAINED and (found := one.sends.pop(wr_id & SLOT_MASK, None)) is not None:
+            slots = found
+            self._signals -= 1
+        if status or one.state is not LinkState.LIVE:
+            one.flushed(status)
+            return
+        one.unsent -= len(slots)
+        connection = one.order.connection
+        self._events.extend([_new(Sent, (connection, slot)) for slot in slots])
 
     def _receive_again(self, one: RdmaConnection, slots: list[int]) -> None:
         """Posts receives anew, before `poll` hands the answers over: each answer allows one command more."""
@@ -341,8 +376,10 @@ class RdmaTransport:
         one.receives += len(slots)
 
     def _take_notice(self) -> None:
-        self.adapter.take_notice()
-        self._is_armed = False
+        if self.adapter.take_notice():
+            self._is_armed = False
+        else:
+            self._sends_armed = False
 
     def _take_cm_events(self) -> None:
         while (event := self._manager.next_event()) is not None:
@@ -400,7 +437,8 @@ class RdmaTransport:
     def _forget(self, one: RdmaConnection) -> None:
         del self._links[one.identifier]
         self._by_cm.pop(one.cm.key, None)
-        self._room += 2 * one.order.depth
+        self._signals -= len(one.sends)
+        self._room += one.order.depth
         self._spare.setdefault(one.order.depth, []).append(one.ring)
 
     def _release_device(self) -> None:

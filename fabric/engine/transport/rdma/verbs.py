@@ -1,4 +1,4 @@
-"""pyverbs behind `ports.Adapter`: one context, protection domain, completion queue and event channel of a device.
+"""pyverbs behind `ports.Adapter`: one context, protection domain, pair of completion queues and their channel.
 
 pyverbs is untyped and comes in two layouts (enums in `pyverbs.enums` up to rdma-core 55, in `libibverbs_enums` later);
 the numbers of the stable ABI stand in `layouts`, so no layout matters here. It is imported when a device is opened.
@@ -118,8 +118,11 @@ class PyverbsAdapter:
         self._domain: Any = pd.PD(self._context)
         self._channel, self._notice_fd = _with_descriptor(lambda: cq.CompChannel(self._context))
         self._cq: Any = cq.CQ(self._context, self.capacity, None, self._channel, 0)
+        self._sends: Any = cq.CQ(self._context, self.capacity, None, self._channel, 0)
         self._acknowledge = acknowledger()
+        self._handle = 0  # of the queue of receives; known from its first notice, before sends are ever armed
         self._raw: RawQueue | None = None
+        self._raw_sends: RawQueue | None = None
         self._regions: list[Any] = []
 
     def register(self, address: int, length: int) -> Keys:
@@ -141,7 +144,7 @@ class PyverbsAdapter:
         """See `Adapter`."""
         room = self._qp.QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=1, max_recv_sge=1)
         pair: QueuePair = self._qp.QP(
-            self._domain, self._qp.QPInitAttr(qp_type=_RC, scq=self._cq, rcq=self._cq, cap=room, sq_sig_all=0)
+            self._domain, self._qp.QPInitAttr(qp_type=_RC, scq=self._sends, rcq=self._cq, cap=room, sq_sig_all=0)
         )
         return pair
 
@@ -191,20 +194,31 @@ class PyverbsAdapter:
 
     def poll(self, most: int) -> Sequence[Completion]:
         """See `Adapter`."""
-        if self._raw is not None:
-            return self._raw.poll()
-        return [(one.wr_id, one.status, one.byte_len) for one in self._cq.poll(most)[1]]
+        return self._raw.poll() if self._raw is not None else _polled(self._cq, most)
+
+    def poll_sends(self, most: int) -> Sequence[Completion]:
+        """See `Adapter`."""
+        return self._raw_sends.poll() if self._raw_sends is not None else _polled(self._sends, most)
 
     def arm(self) -> None:
         """See `Adapter`."""
         self._cq.req_notify()
 
-    def take_notice(self) -> None:
+    def arm_sends(self) -> None:
+        """See `Adapter`. Before the first notice of receives it does nothing: the two could not be told apart."""
+        if self._handle:
+            self._sends.req_notify()
+
+    def take_notice(self) -> bool:
         """See `Adapter`."""
         handle = int.from_bytes(os.read(self._notice_fd, _HANDLE_BYTES), sys.byteorder)
         self._acknowledge(handle, 1)
-        if self._raw is None:
-            self._raw = RawQueue.of(handle, self._context.cmd_fd, self.failures[0])
+        if not self._handle:
+            self._handle, self._raw = handle, RawQueue.of(handle, self._context.cmd_fd, self.failures[0])
+            self._sends.req_notify()  # once, to learn where that queue is
+        elif handle != self._handle and self._raw_sends is None:
+            self._raw_sends = RawQueue.of(handle, self._context.cmd_fd, self.failures[0])
+        return handle == self._handle
 
     @property
     def notice_fd(self) -> int:
@@ -224,8 +238,8 @@ class PyverbsAdapter:
 
     def close(self) -> None:
         """See `Adapter`."""
-        self._raw = None
-        closing = [self._cq, self._channel, *self._regions, self._domain, self._context]
+        self._raw = self._raw_sends = None
+        closing = [self._cq, self._sends, self._channel, *self._regions, self._domain, self._context]
         self._regions.clear()
         for one in closing:
             with contextlib.suppress(*self.failures):  # of a device that was removed; there is no other way back
@@ -256,6 +270,10 @@ class PyverbsAdapter:
     def _modify(pair: QueuePair, wanted: Any, mask: int) -> None:
         asked: Any = pair
         asked.modify(wanted, mask)
+
+
+def _polled(queue: Any, most: int) -> list[Completion]:
+    return [(one.wr_id, one.status, one.byte_len) for one in queue.poll(most)[1]]
 
 
 def _set_length(address: int, count: int) -> None:

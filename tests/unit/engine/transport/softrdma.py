@@ -21,6 +21,7 @@ from fabric.engine.transport.base import Event
 from fabric.engine.transport.rdma import RdmaConfig, RdmaTransport
 from fabric.engine.transport.rdma.layouts import AsyncKind, CmEventKind, QpAttr, QpState, WcStatus
 from fabric.engine.transport.rdma.ports import CmEvent, Dial, Keys, QueuePair, RecvRequest, Resize, SendRequest
+from fabric.engine.transport.rdma.ring import RECEIVE
 from fabric.engine.transport.service import Service, WireOutput
 from fabric.engine.transport.signal import Signal
 
@@ -108,9 +109,10 @@ class SoftAdapter:
         self.keys: dict[int, tuple[int, int]] = {}
         self.pairs: dict[int, SoftPair] = {}
         self.ready: deque[SoftCompletion] = deque()
+        self.sends: deque[SoftCompletion] = deque()
         self.held: deque[SoftCompletion] | None = None
-        self.is_armed = self.is_closed = False
-        self.notices = 0
+        self.is_armed = self.sends_armed = self.is_closed = False
+        self.notices: deque[bool] = deque()  # of a receive?
         self.doorbells = 0
         self.refuse_registration = self.refuse_sends = self.refuse_receives = 0
         self.dials: list[Dial] = []
@@ -161,13 +163,21 @@ class SoftAdapter:
     def poll(self, most: int) -> Sequence[SoftCompletion]:
         return [self.ready.popleft() for _ in range(min(most, len(self.ready)))]
 
+    def poll_sends(self, most: int) -> Sequence[SoftCompletion]:
+        return [self.sends.popleft() for _ in range(min(most, len(self.sends)))]
+
     def arm(self) -> None:
         self.is_armed = True
 
-    def take_notice(self) -> None:
+    def arm_sends(self) -> None:
+        self.sends_armed = True
+
+    def take_notice(self) -> bool:
         assert self.notices, "this would block"
-        self.notices = 0
-        self._notice.clear()
+        of_receive = self.notices.popleft()
+        if not self.notices:
+            self._notice.clear()
+        return of_receive
 
     @property
     def notice_fd(self) -> int:
@@ -196,10 +206,11 @@ class SoftAdapter:
         if self.held is not None:
             self.held.append(one)
             return
-        self.ready.append(one)
-        if self.is_armed:
-            self.is_armed = False
-            self.notices += 1
+        of_receive = bool(wr_id & RECEIVE)
+        (self.ready if of_receive else self.sends).append(one)
+        if self.is_armed if of_receive else self.sends_armed:
+            self.is_armed, self.sends_armed = self.is_armed and not of_receive, self.sends_armed and of_receive
+            self.notices.append(of_receive)
             self._notice.set()
 
     def release(self) -> None:

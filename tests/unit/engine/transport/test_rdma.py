@@ -199,7 +199,7 @@ def test_what_the_kernel_or_the_adapter_refuses_breaks_the_connection_and_not_th
     one.fabric.adapter.refuse_registration = 1
     one.connect(ask(2), 0)
     one.fabric.adapter.refuse_registration = 0
-    one.connect(ask(3, depth=9), 0)  # 18 completions do not fit
+    one.connect(ask(3, depth=17), 0)  # so many receives do not fit
     errors = {event.connection: str(event.error) for event in drained(one) if isinstance(event, Broken)}
 
     assert "ENOMEM" in errors[ConnectionId(1)]
@@ -348,6 +348,38 @@ def test_what_comes_after_an_empty_poll_makes_the_descriptor_readable(make: Make
         one.fabric.respond(pair_of(one), answer(turn))
         assert wait([descriptor], 0)
         assert len(drained(one)) == 1
+
+
+def test_the_end_of_a_send_wakes_nobody_while_its_answer_is_to_come(make: Make) -> None:
+    one = make()
+    live(one)
+    pair_of(one).peer = None  # nobody answers by himself
+    drained(one)
+    one.post([send(0)], 0)
+    assert not wait([one.fileno()], 0)
+
+    one.fabric.respond(pair_of(one), answer(0))
+    assert wait([one.fileno()], 0)
+    assert [type(event) for event in drained(one)] == [Sent, Received]
+
+
+def test_a_send_that_ends_after_its_answer_gives_notice(make: Make) -> None:
+    one = make()
+    live(one)
+    pair_of(one).peer = None
+    drained(one)
+    adapter = one.fabric.adapter
+    adapter.held = type(adapter.sends)()
+    one.post([send(0)], 0)
+    held, adapter.held = adapter.held, None
+    one.fabric.respond(pair_of(one), answer(0))
+    assert [type(event) for event in drained(one)] == [Received]
+    assert not wait([one.fileno()], 0)
+
+    for completion in held:
+        adapter.complete(*completion)
+    assert wait([one.fileno()], 0)
+    assert slots_sent(one) == [0]
 
 
 def test_a_completion_between_the_last_look_and_the_notice_is_not_missed(make: Make) -> None:
