@@ -179,10 +179,32 @@ def test_the_command_ends_by_who_must_act(
 ) -> None:
     site.at["verify.load.done"] = lambda: site.carry(1000 if not words else 0)
     monkeypatch.setattr(verify_module, "environment_of", lambda _: site.environment)
-    typed = [one for source in site.request.sources for one in ("-i", str(source))]
-    typed += ["--profile", str(site.profile), "--scratch", "kv1", "--checked", str(site.checked)]
-    typed += ["--runs", str(site.request.runs), *words]
-    done = CliRunner().invoke(app, ["verify", *typed])
+    done = CliRunner().invoke(app, [*typed(site), "--scratch", "kv1", *words])
     assert done.exit_code == code, done.output
     assert ("PASS  grade" if not words else "INVALID  grade") in done.output
     assert "report: " in done.output
+
+
+def typed(site: VerifySite) -> list[str]:
+    named = [one for source in site.request.sources for one in ("-i", str(source))]
+    named += ["--profile", str(site.profile), "--checked", str(site.checked), "--runs", str(site.request.runs)]
+    return ["verify", *named]
+
+
+def test_the_control_elsewhere_than_in_the_lab_is_exit_3(site: VerifySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify_module, "environment_of", lambda _: site.environment)
+    monkeypatch.setenv("FABRICCTL_LAB", str(site.folder / "no-lab"))
+    done = CliRunner().invoke(app, [*typed(site), "--prove"])
+    assert done.exit_code == 3, done.output
+    assert "one packet cannot be dropped on purpose here" in done.output
+
+
+def test_a_watch_that_loses_is_exit_1_with_its_document(site: VerifySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.at["verify.load.done"] = lambda: site.carry(1000, lost=1)
+    monkeypatch.setattr(verify_module, "environment_of", lambda _: site.environment)
+    done = CliRunner().invoke(app, [*typed(site), "--watch", "--json"])
+    assert done.exit_code == 1, done.output
+    document = json.loads(done.stdout)
+    assert document["windows"] == [["fail", 1]]
+    assert document["last"]["verdict"]["lost"] == 1
+    assert document["last"]["summary"]["verb"] == "watch"
