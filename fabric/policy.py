@@ -10,12 +10,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from pathlib import Path
 from typing import Final
 
-from fabric.errors import IntentError, Problem
+from fabric.errors import EnvironmentMissingError, IntentError, Problem
 from fabric.serial import from_json, to_json
 
 __all__ = (
+    "PROFILE_PATH",
     "Conditions",
     "ControllerLimits",
     "Parameter",
@@ -26,11 +28,14 @@ __all__ = (
     "fit",
     "problems",
     "profile_from_text",
+    "profile_policy",
     "profile_to_text",
 )
 
 MIB: Final = 1 << 20
 SCHEMA, SECTOR = 1, 512
+PROFILE_PATH: Final = "/etc/fabricctl/shard-profile.json"
+"""Where `provision` puts a host's profile."""
 MAX_WEIGHT: Final = 64  # a tenant's turn is weight x transfer_bytes long; longer turns are felt as latency
 RANGES: Final = (
     ("queues", 1, 65535),  # NVMe base 2.0, Number of Queues feature: 16 bits, 0-based, without 65,535
@@ -249,3 +254,21 @@ def profile_from_text(text: str, *, place: str = "") -> ShardProfile:
     if found := problems(profile.policy):
         raise IntentError([replace(one, place=place) for one in found])
     return profile
+
+
+def profile_policy(path: Path | str = PROFILE_PATH) -> ShardPolicy:
+    """Returns the policy of the profile in a file: `fabric.engine.open(url, policy=profile_policy())`.
+
+    Args:
+        path: what `tune` wrote; where `provision` puts it when it is not given.
+
+    Raises:
+        EnvironmentMissingError: the file cannot be read.
+        IntentError: it is no profile, or its policy may not be used.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        remedy = "Check path and permissions."
+        raise EnvironmentMissingError("the profile cannot be read", where=str(path), remedy=remedy) from error
+    return profile_from_text(text, place=str(path)).policy

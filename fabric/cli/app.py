@@ -18,6 +18,7 @@ from fabric.cli.lab import app as lab_app
 from fabric.cli.nvme import nvme_app
 from fabric.cli.running import environment_of, finish, request_of
 from fabric.cli.target import target_app
+from fabric.cli.tune import tune
 from fabric.cli.verify import verify
 
 __all__ = ("app",)
@@ -37,6 +38,7 @@ app.add_typer(lab_app, name="lab")
 app.add_typer(nvme_app, name="nvme", short_help="Look at NVMe/TCP targets, read and write their blocks.")
 app.add_typer(target_app, name="target")
 app.command("verify")(verify)
+app.command("tune")(tune)
 
 
 def _version(*, wanted: bool) -> None:
@@ -62,6 +64,7 @@ def root(
     fabricctl plan -i site -o p.json show what would change, save it
     fabricctl provision p.json       apply exactly that, under a timer, or refuse
     fabricctl verify -i site         prove under load that nothing is lost
+    fabricctl tune -i site           find the queue policy that is fastest without losing
     fabricctl rollback runs/RUN      take a run back
     """
     del version

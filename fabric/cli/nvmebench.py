@@ -17,7 +17,6 @@ from fabric.cli.console import Printer, warnings_shown
 from fabric.cli.failures import reported
 from fabric.cli.interrupts import until_stopped
 from fabric.cli.nvmereplay import Trace
-from fabric.errors import EnvironmentMissingError
 
 if TYPE_CHECKING:
     from fabric.engine.client import BenchRow
@@ -96,16 +95,9 @@ def bench(
 
 
 def _policy(path: Path | None) -> "ShardPolicy":
-    from fabric.policy import ShardPolicy, profile_from_text
+    from fabric.policy import ShardPolicy, profile_policy
 
-    if path is None:
-        return ShardPolicy()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        remedy = "Check path and permissions."
-        raise EnvironmentMissingError("the profile cannot be read", where=str(path), remedy=remedy) from error
-    return profile_from_text(text, place=str(path)).policy
+    return ShardPolicy() if path is None else profile_policy(path)
 
 
 def _progress(printer: Printer, length: int, seconds: float) -> Callable[[int, int], None]:

@@ -247,6 +247,7 @@ class _Builder:
             connect=door.connect,
             connect_policy=_connect_policy(door.connect_policy),
             managed=door.managed,
+            shard_profile=door.shard_profile,
         )
 
     def _target(self, device: Device) -> NvmeTarget:

@@ -42,6 +42,7 @@ _BOUND: Final = frozenset(
         "fabric_nics",
         "fabric_connect",
         "fabric_connect_policy",
+        "fabric_shard_profile",
         "fabric_subsystems",
         "fabric_nvme_ports",
     }

@@ -29,6 +29,7 @@ from fabric.intent.fields import (
     PatternedText,
     Percent,
     Priority,
+    Profile,
     Secret,
     Speed,
     SshHost,
@@ -170,6 +171,7 @@ class HostDoor(Door):
     connect: Nqns = ()
     connect_policy: ConnectPolicyDoor = ConnectPolicyDoor()
     managed: Flag = True
+    shard_profile: Profile | None = None
 
 
 class NamespaceDoor(Door):

@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from fabric.intent.ranges import RangeError, expand
+from fabric.policy import ShardProfile, problems
+from fabric.serial import SerialError, from_json
 from fabric.units import parse_cable, parse_speed
 
 __all__ = (
@@ -35,6 +37,7 @@ __all__ = (
     "PatternedText",
     "Percent",
     "Priority",
+    "Profile",
     "Secret",
     "Speed",
     "SshHost",
@@ -225,6 +228,19 @@ def _expanded(found: str, expected: str) -> tuple[str, ...]:
         _refuse(str(error), expected)
 
 
+def _profile(value: object) -> ShardProfile:
+    expected = "a mapping as `fabricctl tune` writes it"
+    if isinstance(value, ShardProfile):
+        return value
+    try:
+        found = from_json(ShardProfile, value)  # type: ignore[arg-type]  # what is no JSON is refused there
+    except SerialError as error:
+        _refuse(f"this is no shard profile: {error}", expected)
+    for one in problems(found.policy):
+        _refuse(f"{one.what}: policy.{one.field} is {one.found}", one.expected)
+    return found
+
+
 def _listed(value: object) -> object:
     """Returns a lone value as a list of one."""
     return [value] if isinstance(value, str | int) and not isinstance(value, bool) else value
@@ -292,3 +308,4 @@ NamespaceIds = Annotated[tuple[int, ...], PlainValidator(_numbers)]
 SshHost = Annotated[str, PlainValidator(matching(SSH_HOST, "a host name or address", _UNSAFE))]
 FilePath = Annotated[str, PlainValidator(matching(FILE_PATH, "the path of a file", _UNSAFE))]
 Secret = Annotated[str, PlainValidator(_secret)]
+Profile = Annotated[ShardProfile, PlainValidator(_profile)]

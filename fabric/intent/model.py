@@ -7,6 +7,8 @@ strict queue, ECN 150 KB / 1500 KB / 10 % at 100G, MTU 9216, watchdog 200 / 400 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fabric.policy import ShardProfile
+
 __all__ = (
     "ConnectPolicy",
     "DcqcnSetting",
@@ -259,6 +261,7 @@ class Host:
     Attributes:
         connect: NQNs of the subsystems that it connects to.
         managed: False for a host that somebody else sets up: it is planned for, never contacted.
+        shard_profile: how the engine there cuts and deals its reads, None for its defaults.
     """
 
     name: str
@@ -267,6 +270,7 @@ class Host:
     connect: tuple[str, ...] = ()
     connect_policy: ConnectPolicy = field(default_factory=ConnectPolicy)
     managed: bool = True
+    shard_profile: ShardProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
