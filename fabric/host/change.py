@@ -31,6 +31,7 @@ class HostIntent:
         role: `host` or `target`.
         connections: which controllers it shall have.
         target: what its kernel shall publish, None where it publishes nothing.
+        shard_profile: text of the engine's profile that shall stand there, "" for none.
     """
 
     host: str
@@ -38,6 +39,7 @@ class HostIntent:
     plan: HostPlan
     connections: tuple[Connection, ...] = ()
     target: NvmetState | None = None
+    shard_profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from fabric.host.nvme.connect import connections
 from fabric.host.nvme.target import planned_target
 from fabric.intent.model import Fabric
 from fabric.plan.model import HostPlan
+from fabric.policy import profile_to_text
 
 __all__ = ("host_intent",)
 
@@ -19,7 +20,9 @@ def host_intent(fabric: Fabric, plan: HostPlan) -> HostIntent:
     """
     for host in fabric.hosts:
         if host.name == plan.host:
-            return HostIntent(host.name, plan.role, plan, connections(host, plan, fabric.targets))
+            profile = "" if host.shard_profile is None else profile_to_text(host.shard_profile)
+            ways = connections(host, plan, fabric.targets)
+            return HostIntent(host.name, plan.role, plan, ways, shard_profile=profile)
     for target in fabric.targets:
         if target.name == plan.host:
             return HostIntent(target.name, plan.role, plan, target=planned_target(target))

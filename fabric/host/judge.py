@@ -6,6 +6,7 @@
 | connection | `nvme-*` |
 | target | `nvmet-*` |
 | path | `rdma-mtu-mismatch`: needs the other end's report |
+| engine | `shard-profile-differs` |
 | counters | `data-in-lossy-queue`: needs the switch's evidence |
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fabric.host.change import HostIntent
-from fabric.host.judging.answers import Rule
+from fabric.host.judging.answers import WARNING, Rule
 from fabric.host.judging.connections import connection_findings, identity_findings
 from fabric.host.judging.evidence import PortEvidence
 from fabric.host.judging.nic import gid_address, nic_findings, own_port
@@ -23,6 +24,7 @@ from fabric.host.judging.traffic import traffic_findings
 from fabric.host.nvme.connect import Connection
 from fabric.host.report import HostReport
 from fabric.host.rules import MtuEnd, rdma_mtu_mismatch
+from fabric.policy import PROFILE_PATH
 from fabric.qos import UNKNOWN
 from fabric.state import Finding, Where
 from fabric.state.host import RdmaPort
@@ -30,6 +32,7 @@ from fabric.state.host import RdmaPort
 __all__ = ("PortEvidence", "host_findings", "unread_host")
 
 _READ: Final = Rule("host-read")
+_PROFILE: Final = Rule("shard-profile-differs", WARNING)  # it makes reads slower, and nothing lossy
 
 
 def host_findings(
@@ -54,6 +57,7 @@ def host_findings(
         found += connection_findings(intent, report, peers)
         if intent.connections:
             found += identity_findings(report)
+        found += _profile(intent, report)
     if intent.target is not None:
         found += target_findings(intent.target, report)
     found += traffic_findings(intent, report, peers)
@@ -65,6 +69,22 @@ def host_findings(
 def unread_host(host: str, why: str, remedy: str = "") -> Finding:
     """Returns the UNKNOWN for a host that no rule could look at: silence would read as a pass."""
     return _READ.unknown(Where(host), f"no rule could be asked: {why}", "a report of the host", remedy)
+
+
+def _profile(intent: HostIntent, report: HostReport) -> Iterator[Finding]:
+    """Of a host that shall have no profile, only one that stands there is told."""
+    where, stands, wanted = Where(intent.host), report.shard_profile, intent.shard_profile
+    remedy = "Provision the host, or `fabricctl hosts connect`."
+    if stands is UNKNOWN:
+        if wanted:
+            yield _PROFILE.unknown(where, f"{PROFILE_PATH} was not read", "the profile of the inventory")
+    elif wanted and stands == wanted:
+        yield _PROFILE.passed(where, f"{PROFILE_PATH} is the inventory's")
+    elif wanted:
+        found = f"{PROFILE_PATH} {'differs' if stands else 'is not there'}"
+        yield _PROFILE.failed(where, found, "the profile of the inventory", remedy)
+    elif stands:
+        yield _PROFILE.failed(where, f"{PROFILE_PATH} stands there", "none: the inventory has none", remedy)
 
 
 # --- both ends of a path --------------------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabric.errors import HostError
-from fabric.host.batch import read_many
+from fabric.host.batch import ask, read_many
 from fabric.host.change import HostIntent
 from fabric.host.executor import Executor, list_folder
 from fabric.host.nvme.connect import read_connect
 from fabric.host.observe import HostReading, observe_host
 from fabric.host.parse.rdma import read_statistic
+from fabric.policy import PROFILE_PATH
 from fabric.qos import UNKNOWN, Known
 from fabric.serial import Json, from_json
 from fabric.state.host import RdmaCounters
@@ -45,12 +46,18 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """All that was read of one host. definitions: UNKNOWN when a file that defines connections could not be read."""
+    """All that was read of one host.
+
+    Attributes:
+        definitions: UNKNOWN when a file that defines connections could not be read.
+        shard_profile: text of the engine's profile, "" for none.
+    """
 
     host: str
     reading: HostReading
     definitions: Known[tuple[Definition, ...]]
     counters: tuple[RdmaCounters, ...]
+    shard_profile: Known[str] = UNKNOWN
 
 
 def report_from_json(data: Json) -> HostReport:
@@ -69,7 +76,14 @@ def read_host(intent: HostIntent, executor: Executor) -> HostReport:
         HostError: the host cannot be reached, or a NIC family is unknown.
     """
     reading = observe_host(intent.plan, executor)
-    return HostReport(intent.host, reading, read_definitions(executor), _counters(executor))
+    return HostReport(intent.host, reading, read_definitions(executor), _counters(executor), _profile(executor))
+
+
+def _profile(executor: Executor) -> Known[str]:
+    there, text = ask(executor, [("test", "-e", PROFILE_PATH), PROFILE_PATH])
+    if there.status == 1:
+        return ""
+    return text.stdout if there.ok and text.ok else UNKNOWN
 
 
 def _counters(executor: Executor) -> tuple[RdmaCounters, ...]:

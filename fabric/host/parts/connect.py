@@ -1,4 +1,6 @@
-"""Connections of a host: its identity, one unit each, timers, multipath policy. Changes nothing itself.
+"""Connections of a host: its identity, one unit each, timers, multipath policy, and how the engine reads.
+
+Changes nothing itself.
 
 A connection is made and taken away by its unit, so that systemd says what is, and a boot does the same. The kernel
 shows no type of service; what made a connection does. So one that stands, and that neither a running unit of ours nor
@@ -11,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from fabric.errors import HostError
-from fabric.host.actions import Action, ControllerAttribute, RemoveLink, Run, Write
+from fabric.host.actions import Action, ControllerAttribute, PutFile, RemoveLink, Run, Write
 from fabric.host.boot import BootChange, boot_change, setting_lines
 from fabric.host.change import HostIntent, Part, PartChange
 from fabric.host.executor import Executor, list_folder
@@ -30,6 +32,7 @@ from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH, HostIdentity, i
 from fabric.host.observe import read_controllers
 from fabric.host.report import CONFIG_PATH, UNIT_NAME, UNITS, Definition, config_definitions, unit_command
 from fabric.host.units import IOPOLICY_RULES, connection_files, connection_unit, connection_unit_files
+from fabric.policy import PROFILE_PATH
 from fabric.qos import UNKNOWN
 from fabric.state.host import NvmePath, NvmeSubsystem
 
@@ -101,14 +104,16 @@ def design_connect(intent: HostIntent, executor: Executor, *, new_uuid: str) -> 
     gone = [path for path in found.units if path not in {f"{UNITS}/{connection_unit(one)}" for one in wanted}]
     leaving = [one for path in gone if (one := _defined(found.units[path])) is not None]
     away = [file for path in gone for file in connection_unit_files(path.rpartition("/")[2])]
+    profile = (PutFile(PROFILE_PATH, intent.shard_profile, 0o644),) if intent.shard_profile else ()
+    away += [] if profile else [PROFILE_PATH]
     if not wanted:
-        boot = boot_change((), executor, gone=(*away, IOPOLICY_RULES))
+        boot = boot_change(profile, executor, gone=(*away, IOPOLICY_RULES))
         return _change(intent, boot, (), leaving, found, who=None, cli=NvmeCli(2))
     cli = _cli(executor)
     texts = {path: None if file is None else file.text for path, file in standing(_IDENTITY, executor).items()}
     who = identity(texts[HOSTNQN_PATH], texts[HOSTID_PATH], new_uuid=new_uuid)
     made = identity_actions(who, hostnqn=texts[HOSTNQN_PATH], hostid=texts[HOSTID_PATH])
-    files = (*made, *connection_files(wanted, who, cli, iopolicy=wanted[0].policy.iopolicy))
+    files = (*made, *connection_files(wanted, who, cli, iopolicy=wanted[0].policy.iopolicy), *profile)
     boot = boot_change(files, executor, gone=away)
     ways = [_way(one, found, boot, who, cli) for one in wanted]
     return _change(intent, boot, ways, leaving, found, who=who, cli=cli)
