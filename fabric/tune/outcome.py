@@ -28,6 +28,7 @@ class Limits:
 
     Attributes:
         pause_share_max: of the time that a sender may be held by PFC. marks_share_max: of the packets marked CE.
+            1 does not judge it, and so lets UNKNOWN pass.
         p99_max_ns: of a request, None for no bound.
     """
 
@@ -124,9 +125,9 @@ def flaws(outcome: Outcome, limits: Limits) -> tuple[str, ...]:
         ("paused", outcome.pause_share, limits.pause_share_max),
         ("marked", outcome.marks_share, limits.marks_share_max),
     ):
-        if share is UNKNOWN:
+        if share is UNKNOWN and most < 1:
             found.append(f"share {what} unknown")
-        elif share > most:
+        elif share is not UNKNOWN and share > most:
             found.append(f"{what} {share:.2%}")
     if limits.p99_max_ns is not None and outcome.p99_ns > limits.p99_max_ns:
         found.append(f"p99 {outcome.p99_ns / 1e3:.0f} us")

@@ -30,7 +30,13 @@ def _site(tmp_path: Path) -> Iterator[VerifySite]:
 
 def options(site: VerifySite) -> TuneOptions:
     return TuneOptions(
-        trials=TRIALS, seconds=0.5, profile=str(site.profile), checked=site.checked, seed=7, quiesce_s=0.1
+        trials=TRIALS,
+        seconds=0.5,
+        profile=str(site.profile),
+        checked=site.checked,
+        seed=7,
+        quiesce_s=0.1,
+        marks_share=1.0,
     )
 
 

@@ -1,11 +1,12 @@
 """The queue policy: its defaults hold, what is wrong is named with its place, and JSON brings it back."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fabric.errors import IntentError
+from fabric.errors import EnvironmentMissingError, IntentError
 from fabric.policy import (
     Conditions,
     ControllerLimits,
@@ -17,6 +18,7 @@ from fabric.policy import (
     fit,
     problems,
     profile_from_text,
+    profile_policy,
     profile_to_text,
 )
 
@@ -120,3 +122,11 @@ def test_profile_comes_back_from_its_text() -> None:
 def test_text_that_is_no_usable_profile_is_refused(text: str, message: str) -> None:
     with pytest.raises(IntentError, match=message):
         profile_from_text(text, place="a.json")
+
+
+def test_the_policy_of_a_file_is_what_an_engine_is_opened_with(tmp_path: Path) -> None:
+    place = tmp_path / "shard-profile.json"
+    place.write_text(profile_to_text(ShardProfile(ShardPolicy(queues=6))))
+    assert profile_policy(place) == ShardPolicy(queues=6)
+    with pytest.raises(EnvironmentMissingError, match="cannot be read"):
+        profile_policy(tmp_path / "nowhere.json")

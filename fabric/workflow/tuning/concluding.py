@@ -7,7 +7,9 @@
 | checks failed, so nothing was measured | FINDINGS | 1 |
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from fabric.intent import Fabric
 from fabric.policy import ShardProfile, profile_to_text
@@ -26,6 +28,8 @@ from fabric.workflow.verifying.setting import Asked
 __all__ = ("Checked", "Ending", "Tuned", "conclude_check", "conclude_refused", "conclude_study")
 
 _CHOSEN, _HOLDS = "shard-profile-found", "shard-profile-holds"
+_SHOWN: Final = 6
+_UNJUDGED: Final = {"paused": "--pause-percent 100", "marked": "--marks-percent 100"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +97,9 @@ def conclude_study(asked: Asked, folder: RunFolder, study: Study, ending: Ending
         sections.append(Section(title, tuple(diff.splitlines())))
     chosen = report.chosen
     if chosen is None:
-        finding = _finding(
-            _CHOSEN, Status.FAIL, "no setting was feasible in two trials at full fidelity", "one that is"
-        )
+        wrong = sorted({flaw for row in report.rows for flaw in row.flaws})
+        evidence = f"no setting was feasible in two trials at full fidelity: {', '.join(wrong[:_SHOWN])}"
+        finding = _finding(_CHOSEN, Status.FAIL, evidence, "one that is", _remedy(wrong))
         said = f"tune of {study.fabric}: nothing may be deployed after {len(report.rows)} trials"
     else:
         evidence = (
@@ -163,6 +167,15 @@ def _summary(
         limits=limits,
         sections=sections,
     )
+
+
+def _remedy(flaws: Sequence[str]) -> str:
+    """What nobody counts has to be counted, or said not to matter."""
+    blind = [word for word in _UNJUDGED if f"share {word} unknown" in flaws]
+    if blind:
+        options = " ".join(_UNJUDGED[word] for word in blind)
+        return f"Let switches count it (`check` names what is off), or do not judge it: {options}."
+    return "See trials/ for what each lost and where; widen the limits, or lower the load."
 
 
 def _roles(fabric: Fabric) -> dict[str, str]:

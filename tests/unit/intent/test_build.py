@@ -19,6 +19,7 @@ from fabric.intent import (
 from fabric.intent.devices import FABRIC_WIDE
 from fabric.intent.flaws import to_problems
 from fabric.intent.places import Places
+from fabric.policy import Conditions, ShardPolicy, ShardProfile
 from fabric.remote.ansible import RawProblem
 from fabric.serial import Json
 from tests.unit.intent.inventories import built, complaints, raw, small
@@ -292,6 +293,31 @@ def test_a_connect_policy_on_a_switch_is_refused() -> None:
     (found,) = complaints(raw(devices))
 
     assert "the variable belongs to hosts" in found
+
+
+def test_a_shard_profile_is_read_whole_and_judged() -> None:
+    devices = small()
+    devices["gpu1"][1]["fabric_shard_profile"] = {"policy": {"queues": 6}, "conditions": {"trials": 60}}
+
+    assert built(devices).fabric.hosts[0].shard_profile == ShardProfile(ShardPolicy(queues=6), Conditions(trials=60))
+    assert built(small()).fabric.hosts[0].shard_profile is None
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ({"policy": {"queue": 6}}, "queue"),
+        ({"policy": {"queues": 0}}, "policy.queues is 0"),
+        ("fast", "no shard profile"),
+    ],
+)
+def test_a_wrong_shard_profile_is_one_problem(profile: Json, message: str) -> None:
+    devices = small()
+    devices["gpu1"][1]["fabric_shard_profile"] = profile
+
+    (found,) = complaints(raw(devices))
+
+    assert message in found
 
 
 def test_a_peer_link_goes_to_a_switch_and_both_ends_agree_on_fec_and_vlan() -> None:
