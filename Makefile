@@ -11,7 +11,7 @@ CHECKED := fabric tests benchmarks playbooks/action_plugins compile_engine.py ha
 UNIT := tests/unit tests/property
 CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
 
-.PHONY: help venv demo test image vm programs unit lint cov docs-check bars soak wheel compiled clean
+.PHONY: help venv demo test image vm vm-verify programs unit lint cov docs-check bars soak wheel compiled clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -40,6 +40,9 @@ image: .venv/.stamp-dev ## build the lab's image if it is not in the cache
 
 vm: image ## test on virtual machines: bare hosts and targets provisioned for real, about half an hour
 	$(BIN)/pytest -m vm tests/vm --durations=15 --junit-xml=build/junit-vm.xml
+
+vm-verify: image ## test verify on virtual machines; apart from `make vm` until it has run through
+	$(BIN)/pytest -m vm_verify tests/vm --durations=15 --junit-xml=build/junit-vm-verify.xml
 
 programs:
 	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git

@@ -10,7 +10,7 @@ from tests.vm.fabrics import Driven, Saved
 from tests.vm.incast.test_wrong import pfc_off, without_dscp
 from tests.vm.verify.verifying import running
 
-pytestmark = pytest.mark.vm
+pytestmark = pytest.mark.vm_verify
 
 _LOAD: Final = """\
 span: 8MiB

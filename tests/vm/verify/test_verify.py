@@ -14,7 +14,7 @@ from fabric.verify import Grade, VerdictStatus
 from tests.vm.fabrics import Driven, Ran, driven_lab
 from tests.vm.verify.verifying import Planted, Running, Timed, caused, running
 
-pytestmark = pytest.mark.vm
+pytestmark = pytest.mark.vm_verify
 
 HOST_PORT, TARGET_PORT = "Ethernet0", "Ethernet16"
 PACKETS: Final = 200_000
