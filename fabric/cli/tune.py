@@ -10,6 +10,7 @@ from fabric.cli import options as o
 from fabric.cli.console import Printer
 from fabric.cli.failures import reported
 from fabric.cli.running import environment_of, request_of
+from fabric.observe import Event
 
 if TYPE_CHECKING:
     from fabric.workflow import Environment, Request, Summary
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ("tune",)
 
 _GOALS: Final = ("throughput", "last-byte", "fairness")
+_EVERY_TRIAL: Final = ("verify.load.", "verify.quiesce.", "push.fetch.")
 
 GoalOption = Annotated[str, typer.Option("--goal", metavar="|".join(_GOALS), help="What is made best.")]
 P99 = Annotated[float | None, typer.Option("--p99-ms", min=0.001, help="The most that the p99 of a request may be.")]
@@ -116,7 +118,7 @@ def tune(
         go_on=force,
         checked=checked,
     )
-    environment = environment_of(printer)
+    environment = _calm(environment_of(printer))
     if check:
         _check(printer, request, environment, asked)
     else:
@@ -148,6 +150,19 @@ def _check(printer: Printer, request: "Request", environment: "Environment", ask
     for one in done.why:
         printer.line(f"no longer: {one}", style="red")
     _end(printer, done.summary)
+
+
+def _calm(environment: "Environment") -> "Environment":
+    """Returns the environment without what is the same in every trial: the trial's own line tells enough."""
+    from dataclasses import replace
+
+    show = environment.observer
+
+    def observer(event: Event) -> None:
+        if not event.name.startswith(_EVERY_TRIAL):
+            show(event)
+
+    return replace(environment, observer=observer)
 
 
 def _show(printer: Printer, done: "Tuned") -> None:

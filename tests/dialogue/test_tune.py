@@ -13,8 +13,10 @@ from fabric.cli.app import app
 from fabric.errors import FabricError, HostError
 from fabric.intent import load
 from fabric.policy import profile_from_text, profile_policy
+from fabric.verify import judge
 from fabric.workflow import RunFolder, Verdict
 from fabric.workflow.tuning import TuneOptions, check_profile, tune
+from fabric.workflow.tuning.measuring import Measured
 from fabric.workflow.tuning.study import Study
 from tests.dialogue.verifysite import VerifySite, verify_site
 
@@ -108,6 +110,11 @@ def test_trials_that_lose_are_told_and_nothing_is_deployed(site: VerifySite) -> 
     assert not done.diff
     told = [one.message for one in site.recorder.events if one.name == "tune.loss.failed"]
     assert "lost 1" in told[0]
+    folder = RunFolder(Path(done.summary.run_folder))
+    first = folder.read("trials/000", Measured)
+    assert first.evidence is not None
+    assert judge(first.evidence) == first.verdict
+    assert {one.cause for one in first.verdict.findings} == {"loss-on-cable"}
 
 
 def test_a_fabric_that_fails_its_checks_is_not_tuned(site: VerifySite) -> None:

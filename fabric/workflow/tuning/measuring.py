@@ -13,7 +13,7 @@ from fabric.errors import FabricError, HostError
 from fabric.policy import ShardPolicy
 from fabric.state import Snapshot
 from fabric.tune import Goal, Outcome
-from fabric.verify import Evidence, LinkPath, Verdict
+from fabric.verify import Evidence, LinkPath, Verdict, VerdictStatus
 from fabric.workflow.expanding import Expansion, Round
 from fabric.workflow.tuning.outcomes import outcome_of
 from fabric.workflow.verifying.loading import RoundResult, run_round, summary_of
@@ -31,11 +31,12 @@ _BULK: Final = ("tcp-send:", "tcp-listen:")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One trial."""
+    """One trial. evidence: all snapshots, where the verdict is no PASS; it can be judged again from them."""
 
     outcome: Outcome
     verdict: Verdict
     rounds: tuple[RoundResult, ...]
+    evidence: Evidence | None = None
 
 
 @dataclass(slots=True)
@@ -84,7 +85,7 @@ class FabricMeasurer:
         outcome, verdict = outcome_of(
             evidence, rounds, goal=self.goal, speeds_mbps=self.speeds_mbps, is_marked=self.is_marked
         )
-        return Measured(outcome, verdict, rounds)
+        return Measured(outcome, verdict, rounds, None if verdict.status is VerdictStatus.PASS else evidence)
 
     def _round(self, one: Round, policy: ShardPolicy, seconds: float, seed: int) -> RoundResult:
         jobs = {name: self._job(job, policy, seconds, seed) for name, job in one.jobs.items()}

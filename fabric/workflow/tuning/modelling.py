@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Final
 
 from fabric.engine.client import Description
-from fabric.engine.load import SECTOR_BYTES, Job, JobResult, Stream
+from fabric.engine.load import SECTOR_BYTES, Job, JobResult
 from fabric.errors import HostError
 from fabric.intent import Fabric
 from fabric.plan import FabricPlan
@@ -148,7 +148,7 @@ def _light(job: Job) -> Job:
     streams = tuple(replace(one, policy=_LIGHT) for one in job.streams)
     return replace(
         job, name="light", streams=streams, size_bytes=SECTOR_BYTES, readers=1, write_share=0.0, on_ns=0, off_ns=0,
-        seconds=_LIGHT_S,
+        seconds=_LIGHT_S, check=False,
     )  # fmt: skip
 
 
@@ -163,15 +163,18 @@ def _latencies(results: Mapping[str, JobResult]) -> tuple[int, int]:
 
 
 def _grants(setting: Setting, jobs: Mapping[str, Job]) -> tuple[Description, ...]:
-    """What the first target of each host grants to one that asks for much."""
+    """What every target grants to a host that asks for much."""
     is_gentle = setting.asked.options.gentle
     queues, depth = (_GENTLE_QUEUES, _GENTLE_DEPTH) if is_gentle else (_MOST_QUEUES, _MOST_DEPTH)
     asking = ShardPolicy(queues=queues, depth=depth)
-    streams: dict[str, Stream] = {name: replace(job.streams[0], policy=asking) for name, job in jobs.items()}
-    found = setting.agents.describe(streams)
-    for error in found.errors.values():
-        raise error
-    return tuple(found.results.values())
+    found: list[Description] = []
+    for index in range(max(len(job.streams) for job in jobs.values())):
+        turn = {name: job.streams[index] for name, job in jobs.items() if index < len(job.streams)}
+        told = setting.agents.describe({name: replace(one, policy=asking) for name, one in turn.items()})
+        for error in told.errors.values():
+            raise error
+        found += told.results.values()
+    return tuple(found)
 
 
 def _targets(job: Job) -> set[str]:
