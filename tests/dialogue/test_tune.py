@@ -12,12 +12,16 @@ from fabric.cli import tune as tune_module
 from fabric.cli.app import app
 from fabric.errors import FabricError, HostError
 from fabric.intent import load
-from fabric.policy import profile_from_text, profile_policy
+from fabric.policy import ShardPolicy, ShardProfile, profile_from_text, profile_policy, profile_to_text
+from fabric.tune import Goal, PathModel, Space
 from fabric.verify import judge
 from fabric.workflow import RunFolder, Verdict
 from fabric.workflow.tuning import TuneOptions, check_profile, tune
 from fabric.workflow.tuning.measuring import Measured
-from fabric.workflow.tuning.study import Study
+from fabric.workflow.tuning.options import load_options
+from fabric.workflow.tuning.study import Study, digest_of
+from fabric.workflow.tuning.writing import edits_of, write_edits
+from fabric.workflow.verifying.setting import asked_of
 from tests.dialogue.verifysite import VerifySite, verify_site
 
 TRIALS = 12
@@ -65,8 +69,15 @@ def test_a_study_chooses_writes_resumes_and_holds(site: VerifySite) -> None:
     assert str(folder) in told[0]
 
     del site.at["tune.trial.done"]
+    shown = tune(site.request, site.environment, options(site), resume=folder)
+    assert shown.profile is not None, shown.report
+    assert not shown.is_written
+    assert load(site.request.sources).fabric.hosts[0].shard_profile is None
+    commands = len(site.servers["gpu1"].commands)
     done = tune(site.request, site.environment, options(site), resume=folder, write=True)
-    assert done.profile is not None, done.report
+    assert (done.profile, done.diff, done.is_written) == (shown.profile, shown.diff, True)
+    assert len(site.servers["gpu1"].commands) == commands  # it had been reviewed: nobody was asked again
+    assert done.profile is not None
     assert done.summary.verdict is Verdict.OK
     assert trials_of(folder) == TRIALS
     assert done.profile.conditions is not None
@@ -93,11 +104,7 @@ def test_a_study_chooses_writes_resumes_and_holds(site: VerifySite) -> None:
     assert any("GB/s" in one for one in stale.why)
 
 
-def _rewrite(site: VerifySite, profile: object) -> None:
-    from fabric.policy import ShardProfile
-    from fabric.workflow.tuning.writing import edits_of, write_edits
-
-    assert isinstance(profile, ShardProfile)
+def _rewrite(site: VerifySite, profile: ShardProfile) -> None:
     write_edits(edits_of(site.request.sources, profile, ("gpu1",), is_all=True))
 
 
@@ -110,6 +117,8 @@ def test_trials_that_lose_are_told_and_nothing_is_deployed(site: VerifySite) -> 
     assert not done.diff
     told = [one.message for one in site.recorder.events if one.name == "tune.loss.failed"]
     assert "lost 1" in told[0]
+    why = [one.message for one in site.recorder.events if one.name == "tune.verdict.failed"]
+    assert why[0].startswith("loss-on-cable at ")
     folder = RunFolder(Path(done.summary.run_folder))
     first = folder.read("trials/000", Measured)
     assert first.evidence is not None
@@ -151,3 +160,30 @@ def test_the_command_refuses_wrong_checks_and_ends_by_who_must_act(
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 1, done.output
     assert "checks failed" in done.output
+
+
+def test_a_variable_that_wins_elsewhere_is_told_and_the_files_go_back(site: VerifySite) -> None:
+    """A study that has ended is written without contacting anybody: so a folder by hand serves here."""
+    inventory = site.request.sources[0]
+    inventory.write_text(
+        inventory.read_text().replace(
+            "    gpu1:\n      fabric_nics", "    gpu1:\n      fabric_shard_profile: {}\n      fabric_nics"
+        )
+    )
+    asked = asked_of(replace(site.request, hosts=True), site.environment, load_options(options(site)))
+    folder = RunFolder.create(site.request.runs, "tune", 0.0)
+    limits, space = options(site).limits, Space.between(queues=4, depth=8, mdts_bytes=65536)
+    study = Study(
+        asked.loaded.fabric.name, digest_of(asked.plan), Goal.THROUGHPUT, limits, TRIALS, 0.5, str(site.profile), (),
+        gentle=False, hosts=("gpu1",), seed=7, model=PathModel(1e9, 1000, 1000, 1000), space=space,
+    )  # fmt: skip
+    folder.write("study", study)
+    folder.write_text("shard-profile.json", profile_to_text(ShardProfile(ShardPolicy(queues=2))))
+    with pytest.raises(FabricError, match="another place") as refused:
+        tune(site.request, site.environment, options(site), resume=folder.path, write=True)
+    assert refused.value.where == "gpu1"
+    assert not (inventory.parent / "group_vars").joinpath("hosts.yml").exists()
+    folder.write("study", replace(study, fabric_digest="0"))
+    with pytest.raises(FabricError, match="another fabric, plan"):
+        tune(site.request, site.environment, options(site), resume=folder.path)
+    assert site.servers["gpu1"].commands == []

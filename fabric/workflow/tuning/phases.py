@@ -15,9 +15,10 @@ from typing import Final, Protocol
 
 from fabric._version import __version__
 from fabric.errors import FabricError
-from fabric.observe import Event
+from fabric.observe import Event, Observer
 from fabric.policy import PROFILE_PATH, Conditions, ShardPolicy, ShardProfile, profile_from_text, profile_to_text
 from fabric.tune import Outcome, Trial, TuneReport, make_profile, no_longer_holds
+from fabric.verify import Verdict, VerdictStatus
 from fabric.workflow.environment import Environment
 from fabric.workflow.planning import load_intent
 from fabric.workflow.request import Request
@@ -36,6 +37,7 @@ from fabric.workflow.verifying.setting import Asked, Setting, asked_of, expanded
 __all__ = ("Measurer", "check_profile", "tune")
 
 _TRIALS: Final = "trials"
+_PROFILE: Final = "shard-profile.json"
 
 
 class Measurer(Protocol):
@@ -60,7 +62,7 @@ def tune(
         request: where the inventory is.
         environment: clock and observer.
         options: how far it goes; of a study that is gone on with, that study's own stand in for goal, limits and load.
-        resume: run folder of a study that was stopped.
+        resume: run folder of a study that was stopped; of one that has ended, `write` applies what it showed.
         write: the inventory is changed; else only its diff is made.
 
     Raises:
@@ -77,6 +79,8 @@ def tune(
         folder.write("fabric", asked.loaded.fabric)
     else:
         _same(study, asked, folder)
+        if write and (folder.path / _PROFILE).exists():
+            return _reviewed(asked, folder, study)
     with opened(asked, folder) as setting:
         prechecks = prechecked(setting)
         if is_refused(prechecks) and not options.go_on:
@@ -84,11 +88,25 @@ def tune(
         study, report = _measured(setting, options, study)
     profile = None if report.chosen is None else _profile(asked, folder, study, report)
     edits = () if profile is None else _edits(asked, profile, study.hosts)
+    ending = Ending(report, prechecks, profile, edits)
     if write and profile is not None:
-        _write(request, environment, edits, profile, study.hosts)
-    return conclude_study(
-        asked, folder, study, Ending(report, prechecks, profile, edits, write and profile is not None)
-    )
+        try:
+            _write(asked, edits, profile, study.hosts)
+        except FabricError:
+            conclude_study(asked, folder, study, ending)  # what was measured is not lost with it
+            raise
+        ending = replace(ending, is_written=True)
+    return conclude_study(asked, folder, study, ending)
+
+
+def _reviewed(asked: Asked, folder: RunFolder, study: Study) -> Tuned:
+    """Writes the profile that an ended study has shown, as it was shown. Contacts nobody."""
+    place = folder.path / _PROFILE
+    profile = profile_from_text(place.read_text(encoding="utf-8"), place=str(place))
+    edits = _edits(asked, profile, study.hosts)
+    _write(asked, edits, profile, study.hosts)
+    ending = Ending(study.tuner(folder).report(), (), profile, edits, is_written=True)
+    return conclude_study(asked, folder, study, ending)
 
 
 def _measured(setting: Setting, options: TuneOptions, study: Study | None) -> tuple[Study, TuneReport]:
@@ -106,7 +124,7 @@ def _measured(setting: Setting, options: TuneOptions, study: Study | None) -> tu
         with asked.watch.stage("trials"):
             run_trials(
                 tuner,
-                _recorded(folder, measurer),
+                _recorded(folder, measurer, asked.environment.observer),
                 base=base,
                 budget=study.trials,
                 clock=asked.environment.clock,
@@ -118,15 +136,25 @@ def _measured(setting: Setting, options: TuneOptions, study: Study | None) -> tu
     return study, tuner.report()
 
 
-def _recorded(folder: RunFolder, measurer: Measurer) -> Callable[[Trial, ShardPolicy], Outcome]:
+def _recorded(folder: RunFolder, measurer: Measurer, observer: Observer) -> Callable[[Trial, ShardPolicy], Outcome]:
     (folder.path / _TRIALS).mkdir(mode=0o700, exist_ok=True)
 
     def measure(trial: Trial, policy: ShardPolicy) -> Outcome:
         found = measurer.measure(policy, fidelity=trial.fidelity, seed=trial.seed)
         folder.write(f"{_TRIALS}/{trial.number:03}", found)
+        if why := _against(found.verdict):
+            observer(Event("tune.verdict.failed", message=why, data={"trial": trial.number}))
         return found.outcome
 
     return measure
+
+
+def _against(verdict: Verdict) -> str:
+    """What speaks against a trial first, with its place; "" when nothing does."""
+    if verdict.status is VerdictStatus.FAIL:
+        first = verdict.findings[0]
+        return f"{first.cause} at {first.place or first.device}: {first.evidence}"
+    return next(iter(verdict.invalid), "") if verdict.status is VerdictStatus.INVALID else ""
 
 
 def _study(setting: Setting, options: TuneOptions, path: MeasuredPath) -> Study:
@@ -183,7 +211,7 @@ def _profile(asked: Asked, folder: RunFolder, study: Study, report: TuneReport) 
         tuned_unix_s=round(asked.environment.clock.unix_s()),
         tool=f"fabricctl {__version__}",
         fabric_digest=study.fabric_digest,
-        workload=study.profile,
+        workload=asked.profile.name,
         run=folder.path.name,
     )
     return make_profile(report, study.model, stamp, _base(asked))
@@ -201,28 +229,21 @@ def _edits(asked: Asked, profile: ShardProfile, hosts: tuple[str, ...]) -> tuple
     return edits_of(asked.request.sources, profile, hosts, is_all=everybody == set(hosts))
 
 
-def _write(
-    request: Request,
-    environment: Environment,
-    edits: tuple[FileEdit, ...],
-    profile: ShardProfile,
-    hosts: tuple[str, ...],
-) -> None:
+def _write(asked: Asked, edits: tuple[FileEdit, ...], profile: ShardProfile, hosts: tuple[str, ...]) -> None:
     """Writes the edits, and takes them back where Ansible then reads something else."""
     write_edits(edits)
     try:
-        loaded = load_intent(request, environment, Stopwatch(environment.clock))
+        loaded = load_intent(asked.request, asked.environment, Stopwatch(asked.environment.clock))
         other = [one.name for one in loaded.fabric.hosts if one.name in hosts and one.shard_profile != profile]
+        if other:
+            raise FabricError(
+                f"another place of the inventory sets {VARIABLE}, and wins",
+                where=", ".join(other),
+                remedy="Take it away there, or set it by hand. The files are as they were.",
+            )
     except FabricError:
         undo_edits(edits)
         raise
-    if other:
-        undo_edits(edits)
-        raise FabricError(
-            f"another place of the inventory sets {VARIABLE}, and wins",
-            where=", ".join(other),
-            remedy="Take it away there, or set it by hand. The files are as they were.",
-        )
 
 
 # --- whether it still holds -----------------------------------------------------------------------------------------
@@ -252,7 +273,7 @@ def check_profile(request: Request, environment: Environment, options: TuneOptio
     folder.write("trial", found)
     conditions = profile.conditions or Conditions()
     why = no_longer_holds(conditions, path.model, found.outcome, options.limits, fabric_digest=digest_of(asked.plan))
-    folder.write_text("shard-profile.json", profile_to_text(profile))
+    folder.write_text(_PROFILE, profile_to_text(profile))
     return conclude_check(asked, folder, found.outcome, why, prechecks)
 
 
