@@ -11,6 +11,8 @@ import pytest
 
 from tests.unit.engine.faults.scenario import Result, rerun, run, sweep
 
+pytestmark = pytest.mark.no_cover  # long and alike: tracing them would double `make test`, and shows nothing new
+
 SCENARIOS = int(os.environ.get("FABRICCTL_LOSS_SCENARIOS", "20000"))
 FIRST = int(os.environ.get("FABRICCTL_LOSS_FIRST", "0"))
 SHARDS = 40

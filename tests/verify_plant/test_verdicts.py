@@ -12,7 +12,7 @@ from fabric.verify.bound import exact_zero, upper_bound
 from tests.verify_plant.scenario import BAR_1, CAUSE, KINDS, MORE, Fault, Run
 from tests.verify_plant.trial import RUNS, Trial, trial
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]  # long and alike: tracing them would double their time
 
 CHUNK = 25
 SHARE_OF_FAULTS = 8  # seeds among which every fault does something

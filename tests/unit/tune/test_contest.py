@@ -9,6 +9,8 @@ from tests.tune_plant.contest import contest, line, tune
 from tests.tune_plant.plants import KIB, MDTS, MIB, draw
 from tests.tune_plant.rig import evaluate
 
+pytestmark = pytest.mark.no_cover  # long and alike: tracing them would double `make test`, and shows nothing new
+
 FIRST = int(os.environ.get("TUNE_SEED", "0"))  # 20 draws are the bar: tests/bars/05_3
 
 

@@ -8,6 +8,8 @@ from tests.unit.engine.faults.matrix import WAYS, Cell, absent, cells, try_cell
 from tests.unit.engine.faults.states import OPS, CommandState
 from tests.unit.engine.faults.troubles import TROUBLES, Trouble
 
+pytestmark = pytest.mark.no_cover  # long and alike: tracing them would double `make test`, and shows nothing new
+
 FAST = ("drop", "all connections break")  # in the unit tier
 
 

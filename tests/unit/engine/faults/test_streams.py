@@ -11,6 +11,8 @@ from tests.unit.engine.faults.blocks import BLOCK, GARBAGE, holds, split
 from tests.unit.engine.faults.streams import KEY, Meddling, Side, Streams, streams
 from tests.unit.engine.faults.world import SECOND
 
+pytestmark = pytest.mark.no_cover  # long and alike: tracing them would double `make test`, and shows nothing new
+
 OFFSETS = 12  # bytes that are meddled with, of each stream
 COUNT = 16  # blocks of each read and write
 # without digests these can change data, and only the reader's own check can tell
