@@ -203,7 +203,10 @@ class Transport(Protocol[PostT_contra]):
         ...
 
     def fileno(self) -> int:
-        """Returns a descriptor that is readable when `poll` has something; the same one for life. For poll or epoll."""
+        """Returns a descriptor that is readable when `poll` has something; the same one for life. For poll or epoll.
+
+        The end of a send alone need not make it readable while the answer to that command is to come.
+        """
         ...
 
     def close(self) -> None:
