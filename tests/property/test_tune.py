@@ -70,9 +70,12 @@ def test_trials_and_outcomes_are_json_both_ways(one: Knobs, outcome: Outcome, fi
 
 @given(outcomes)
 def test_what_is_unknown_or_lost_is_never_feasible(outcome: Outcome) -> None:
-    open_limits = Limits(1.0, 1.0)
-    known = UNKNOWN not in (outcome.lost, outcome.pause_share, outcome.marks_share)
-    assert is_feasible(outcome, open_limits) == (known and outcome.lost == 0 and outcome.errors == 0)
+    sound = outcome.lost is not UNKNOWN and outcome.lost == 0 and outcome.errors == 0
+    judged = Limits(0.999, 0.999)
+    within = all(share is not UNKNOWN and share <= 0.999 for share in (outcome.pause_share, outcome.marks_share))
+    assert is_feasible(outcome, judged) == (sound and within)
+    # A limit of 1 does not judge a share, and so lets an unknown one pass; loss is judged whatever the limits.
+    assert is_feasible(outcome, Limits(1.0, 1.0)) == sound
 
 
 @given(knobs, knobs)
