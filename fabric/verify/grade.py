@@ -67,7 +67,9 @@ def _gaps(scene: Scene) -> Iterator[str]:
         yield f"{source}: {why}"
     for device in dict.fromkeys(end.device for end in facts.ends):
         missing = [text for event, text in _ENDS if facts.count(device, event) is UNKNOWN]
-        if missing:
+        if device in facts.evidence.unmanaged:
+            yield f"{device} is not managed: what its NIC alone would count (retries of its own last packets) is unseen"
+        elif missing:
             yield f"{device} does not count {', '.join(missing)}"
     for switch in facts.switches:
         missing = [text for event, text in _SWITCH if facts.count(switch, event) is UNKNOWN]

@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Iterator
+from itertools import product
 
 from fabric.qos import UNKNOWN, Known
 from fabric.state import Severity, Status
@@ -125,23 +126,44 @@ def _open_books(scene: Scene) -> Iterator[str]:
 
 
 def _unread(facts: Facts) -> Iterator[str]:
-    """Hosts and targets that gave no counters. Both ends must be read, or half of the losses stay unseen (5.2)."""
+    """Hosts and targets that gave no counters. Both ends must be read, or half of the losses stay unseen (5.2).
+
+    One that nobody may read is no reason as long as each switch that its cables end at was read: there, what was lost
+    on those cables is counted as errors. It lowers the grade (`grade.unobservable`).
+    """
     loaded = {end.device for end in facts.ends}
-    for source, why in facts.differences.unobservable:
-        if source.device in loaded:
-            yield f"{source} was not read ({why}): losses that it alone would count stay unseen"
     read = {one.source.device for one in facts.readings}
+    excused = set(facts.evidence.unmanaged) & loaded
+    for source, why in facts.differences.unobservable:
+        if source.device in loaded - excused:
+            yield f"{source} was not read ({why}): losses that it alone would count stay unseen"
     named = {source.device for source, _ in facts.differences.unobservable}
-    yield from (f"{device} was not read" for device in sorted(loaded - read - named))
+    yield from (f"{device} was not read" for device in sorted(loaded - read - named - excused))
+    for device in sorted(excused - read):
+        for other in sorted(_beside(facts, device) - read):
+            yield f"{device} is not managed, and {other} at the other end of its cable was not read"
+
+
+def _beside(facts: Facts, device: str) -> set[str]:
+    """Returns what stands at the other ends of a device's cables."""
+    hops = [hop for path in facts.evidence.links for hop in path.hops]
+    return {
+        far.device for hop in hops for near, far in ((hop.near, hop.far), (hop.far, hop.near)) if near.device == device
+    }
 
 
 def _volume(facts: Facts) -> tuple[Known[int], str]:
-    """The packets of the lossless classes that hosts and targets sent, and what was counted for it."""
+    """The packets of the lossless classes that hosts and targets sent, and what was counted for it.
+
+    Where none of the targets may be read, what hosts received stands for what those sent.
+    """
+    unmanaged = set(facts.evidence.unmanaged)
+    ways = (True, False) if {path.target for path in facts.evidence.links} <= unmanaged else (True,)
     total, kinds = 0, set[str]()
     for traffic_class in facts.lossless:
-        for end in facts.ends:
-            count, kind = end_count(facts, end, traffic_class, sent=True)
-            if count is not UNKNOWN:
+        for end, is_sent in product(facts.ends, ways):
+            count, kind = end_count(facts, end, traffic_class, sent=is_sent)
+            if count is not UNKNOWN and end.device not in unmanaged:
                 total += count
                 kinds.add(kind.value)
     return (total, " and ".join(sorted(kinds))) if kinds else (UNKNOWN, "")

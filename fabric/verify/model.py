@@ -194,6 +194,8 @@ class Evidence:
         load_started_ns, load_ended_ns: on the clock of the snapshots; None where nobody kept it.
         go_on: the load was run although a precheck failed, as asked.
         confidence: of the bound.
+        unmanaged: hosts and targets that the inventory forbids to read; what stands at the other end of their cables
+            is read for them, and the grade is lower.
     """
 
     before: Snapshot
@@ -209,6 +211,7 @@ class Evidence:
     load_ended_ns: int | None = None
     go_on: bool = False
     confidence: float = 0.95
+    unmanaged: tuple[str, ...] = ()
 
 
 # --- verdict --------------------------------------------------------------------------------------------------------

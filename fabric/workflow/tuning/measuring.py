@@ -80,6 +80,7 @@ class FabricMeasurer:
             classes=setting.asked.classes,
             load_started_ns=started_ns,
             load_ended_ns=ended_ns,
+            unmanaged=setting.asked.unmanaged,
         )
         self.before = after
         outcome, verdict = outcome_of(

@@ -32,6 +32,7 @@ from fabric.workflow.tuning.study import Study, digest_of, opened_study, run_tri
 from fabric.workflow.tuning.writing import VARIABLE, FileEdit, edits_of, undo_edits, write_edits
 from fabric.workflow.verifying.phases import prechecked
 from fabric.workflow.verifying.prechecks import is_refused
+from fabric.workflow.verifying.profiles import deployed_profiles
 from fabric.workflow.verifying.setting import Asked, Setting, asked_of, expanded, opened
 
 __all__ = ("Measurer", "check_profile", "tune")
@@ -281,14 +282,7 @@ def _deployed(setting: Setting) -> tuple[ShardProfile, str]:
     """The profile that stands on hosts; where none does, that of the inventory."""
     asked = setting.asked
     machines = [one for one in asked.machines if one.name in asked.hosts]
-    texts = setting.ways.each(
-        machines, lambda _, way: way.executor.read(PROFILE_PATH) or "", failed=lambda _machine, _why: ""
-    )
-    there = {
-        profile_from_text(text, place=f"{one.name}:{PROFILE_PATH}")
-        for one, text in zip(machines, texts, strict=True)
-        if text
-    }
+    there = {*deployed_profiles(setting.ways, machines).values()}
     where = "the hosts"
     if not there:
         where = "the inventory"

@@ -104,6 +104,7 @@ def measured(setting: Setting, *, drill: Drill | None = None) -> Measured:
         prechecks=prechecks,
         asked_packets=asked.options.packets,
         go_on=asked.options.go_on,
+        unmanaged=asked.unmanaged,
     )
     return _loaded(setting, expansion, frame, drill)
 

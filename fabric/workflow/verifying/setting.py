@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fabric.errors import PlanError
 from fabric.host.nvme.identity import HOSTNQN_PATH
 from fabric.intent import Loaded
+from fabric.observe import Event
 from fabric.plan import FabricPlan
+from fabric.policy import ShardPolicy
 from fabric.state import SourceKind
 from fabric.verify import LinkPath, TrafficClass
 from fabric.workflow.agents import Agents, open_agents
@@ -25,6 +27,7 @@ from fabric.workflow.verifying.hostcounters import Machine, rdma_place
 from fabric.workflow.verifying.loading import bent, loaded_pairs
 from fabric.workflow.verifying.options import VerifyOptions
 from fabric.workflow.verifying.paths import link_paths
+from fabric.workflow.verifying.profiles import deployed_profiles
 from fabric.workflow.verifying.reaching import Ways
 from fabric.workflow.verifying.scratching import Volume, described, given_volumes, read_volumes
 
@@ -51,6 +54,13 @@ class Asked:
     machines: tuple[Machine, ...]
     volumes: tuple[Volume, ...]
     classes: tuple[TrafficClass, ...]
+
+    @property
+    def unmanaged(self) -> tuple[str, ...]:
+        """Returns hosts and targets that the inventory forbids to contact."""
+        fabric = self.loaded.fabric
+        hosts = [one.name for one in fabric.hosts if not one.managed]
+        return (*hosts, *(one.name for one in fabric.targets if not one.managed))
 
     @property
     def agents_on(self) -> tuple[str, ...]:
@@ -113,11 +123,22 @@ def expanded(setting: Setting) -> Expansion:
     """
     asked, agents = setting.asked, setting.agents
     fabric, plan = asked.loaded.fabric, asked.plan
-    wishes = Wishes(asked.options.policies, _hostnqns(setting))
+    wishes = Wishes({**_deployed(setting), **asked.options.policies}, _hostnqns(setting))
     scratch = described(fabric, plan, asked.volumes, agents, transport=asked.profile.transport, wishes=wishes)
     alive = [name for name in asked.hosts if name in agents.alive]
     run_id = secrets.randbits(63)  # stands in every sector: no earlier run's bytes may pass for ours
     return expand(asked.profile, fabric, plan, scratch, run_id=run_id, hosts=alive, wishes=wishes)
+
+
+def _deployed(setting: Setting) -> dict[str, ShardPolicy]:
+    """Host → the policy of its tuned profile; told, since what is proven holds for it."""
+    asked = setting.asked
+    machines = [one for one in asked.machines if one.name in asked.hosts]
+    found = deployed_profiles(setting.ways, machines)
+    for name, one in found.items():
+        told = f"as its profile says: {one.policy.queues} queues, {one.policy.depth} in flight in each"
+        asked.environment.observer(Event("verify.policy.found", device=name, message=told))
+    return {name: one.policy for name, one in found.items()}
 
 
 def _hostnqns(setting: Setting) -> dict[str, str]:

@@ -140,6 +140,7 @@ class _Watch:
             load_started_ns=started_ns,
             load_ended_ns=ended_ns,
             go_on=self._asked.options.go_on,
+            unmanaged=self._asked.unmanaged,
         )
         verdict = judge(evidence)
         self.last = _Window(setting, evidence, verdict, rounds)

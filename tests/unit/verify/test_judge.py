@@ -209,6 +209,28 @@ def test_a_switch_that_cannot_be_asked_lowers_the_grade_and_is_listed() -> None:
     assert "s1 Ethernet0: no answer" in verdict.unobservable
 
 
+def unread_target(*gone: Source) -> Evidence:
+    """Returns the evidence on a fabric whose target may not be read."""
+    missing = tuple(Missing(one, "it is not contacted") for one in (TARGET, TARGET_NIC))
+    found = without(evidence(), TARGET, TARGET_NIC, *gone)
+    shots = {name: replace(getattr(found, name), missing=missing) for name in ("before", "after")}
+    return replace(found, **shots, unmanaged=("t1",))
+
+
+def test_a_target_that_may_not_be_read_lowers_the_grade_where_its_switch_was_read() -> None:
+    verdict = judge(unread_target())
+    assert verdict.status is VerdictStatus.PASS
+    assert verdict.grade is Grade.C
+    assert verdict.packets == 1300
+    assert any(one.startswith("t1 is not managed") for one in verdict.unobservable)
+
+
+def test_a_target_that_may_not_be_read_proves_nothing_behind_a_switch_that_was_not() -> None:
+    verdict = judge(unread_target(TO_HOST, TO_TARGET))
+    assert verdict.status is VerdictStatus.INVALID
+    assert "t1 is not managed, and s1 at the other end of its cable was not read" in verdict.invalid
+
+
 def test_books_that_do_not_close_over_a_fabric_with_strangers_are_no_proof() -> None:
     found = without(evidence({HOST_NIC: {"rx_prio3_packets": 990}}), TO_HOST, TO_TARGET)
     verdict = judge(found)
