@@ -84,10 +84,13 @@ class Driven:
 
     def fabricctl(self, verb: str, *words: str, inventory: bool = True) -> Ran:
         """Returns how `fabricctl VERB -i INVENTORY --json …` ended."""
-        given = ["-i", str(self.inventory)] if inventory else []
-        argv = [str(_BIN / "fabricctl"), *verb.split(), *given, "--runs", str(self.folder / "runs"), "--json", *words]
-        done = self._run(argv)
+        done = self._run(self.argv(verb, *words, inventory=inventory))
         return Ran(done.returncode, done.stdout, done.stderr, json.loads(done.stdout) if done.stdout.strip() else {})
+
+    def argv(self, verb: str, *words: str, inventory: bool = True) -> list[str]:
+        """Returns the command `fabricctl VERB -i INVENTORY --json …`."""
+        given = ["-i", str(self.inventory)] if inventory else []
+        return [str(_BIN / "fabricctl"), *verb.split(), *given, "--runs", str(self.folder / "runs"), "--json", *words]
 
     def playbook(self, name: str, *words: str) -> tuple[Ran, dict[str, int]]:
         """Returns how `ansible-playbook` ended, and by host how many tasks changed something."""
@@ -132,14 +135,15 @@ class Driven:
 
 
 @contextmanager
-def driven_lab(name: str, *, rate_bps: int = RATE_BPS) -> Iterator[Driven]:
-    """Yields the lab of a shipped topology, in a folder with a path short enough for sockets."""
+def driven_lab(name: str, *, rate_bps: int = RATE_BPS, inventory: Path | None = None) -> Iterator[Driven]:
+    """Yields the lab of a shipped topology, or of another inventory, in a folder with a path short for sockets."""
     base = Path(tempfile.mkdtemp(prefix="lab", dir="/tmp"))
     environment = Environment()
+    described = topology(name) if inventory is None else inventory
     try:
-        spec = design_lab([topology(name)], environment, rate_bps=rate_bps)
+        spec = design_lab([described], environment, rate_bps=rate_bps)
         with running_lab(spec, base / "lab", environment=environment) as site:
-            yield Driven(site, topology(name), base)
+            yield Driven(site, described, base)
     finally:
         lab_down(base / "lab")
         shutil.rmtree(base)
