@@ -2,10 +2,13 @@
 
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.tracing import traced_in_part
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -25,6 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "reference" in getattr(item, "fixturenames", ()):
             item.add_marker("reference")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Runs a test, traced as far as tracing may show something new."""
+    with traced_in_part(item):
+        return (yield)
 
 
 def reference_path() -> Path:

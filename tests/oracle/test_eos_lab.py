@@ -36,6 +36,7 @@ def test_the_lab_shows_the_future_and_then_the_past_again_for_a_few_fabrics() ->
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover  # the few fabrics beside show coverage as much
 @pytest.mark.parametrize("first", range(0, FABRICS, SHARE))
 def test_the_lab_shows_the_future_and_then_the_past_again(first: int) -> None:
     _judge(range(first, first + SHARE))
