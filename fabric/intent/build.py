@@ -155,7 +155,7 @@ class _Builder:
         door = device.switch.door if device.switch is not None else SwitchDoor()
         self._check_identity(device, door)
         policy = self._policies[device.name]
-        ports = (self._port(device.name, draft, policy) for draft in self._ports[device.name].values())
+        ports = (self._port(device.name, draft, policy, door) for draft in self._ports[device.name].values())
         return Switch(
             name=device.name,
             nos=door.nos or "",
@@ -186,7 +186,7 @@ class _Builder:
                 )
             )
 
-    def _port(self, device: str, draft: PortDraft, policy: RocePolicy) -> SwitchPort:
+    def _port(self, device: str, draft: PortDraft, policy: RocePolicy, door: SwitchDoor) -> SwitchPort:
         profile = draft.profile
         peer, cable = self._peers.get(Endpoint(device, draft.name), (None, None))
         link = cable.door if cable is not None else None
@@ -204,6 +204,7 @@ class _Builder:
             vlan=profile.vlan,
             routed=profile.vlan is None if profile.routed is None else profile.routed,
             peer=peer,
+            keep=door.keep if profile.keep is None else profile.keep,
         )
 
     def _role(self, device: str, draft: PortDraft, peer: Endpoint | None) -> PortRole:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fabric.intent.fields import (
     Address,
+    Aspects,
     BlockDevice,
     ByteCount,
     Cable,
@@ -116,6 +117,7 @@ class PortsDoor(Door):
     breakout_of: Names | None = None
     vlan: _Vlan | None = None
     routed: Flag | None = None
+    keep: Aspects | None = None
 
 
 class LagDoor(Door):
@@ -136,6 +138,7 @@ class SwitchDoor(Door):
     role: _Role | None = None
     adopt: Flag = False
     features: Words = ()
+    keep: Aspects = frozenset()
     ports: tuple[PortsDoor, ...] = ()
     lags: tuple[LagDoor, ...] = ()
 

@@ -13,11 +13,13 @@ from pydantic_core import PydanticCustomError
 
 from fabric.intent.ranges import RangeError, expand
 from fabric.policy import ShardProfile, problems
+from fabric.qos.keeping import ALL_ASPECTS, Aspect
 from fabric.serial import SerialError, from_json
 from fabric.units import parse_cable, parse_speed
 
 __all__ = (
     "Address",
+    "Aspects",
     "BlockDevice",
     "ByteCount",
     "Cable",
@@ -241,6 +243,16 @@ def _profile(value: object) -> ShardProfile:
     return found
 
 
+def _aspects(value: object) -> frozenset[Aspect]:
+    expected = f"all, or some of {', '.join(Aspect)}"
+    names = [text(one, expected) for one in (value if isinstance(value, list) else [value])]
+    if names == [_EVERYTHING]:
+        return ALL_ASPECTS
+    if any(name not in list(Aspect) for name in names):
+        _refuse("this is none of the parts that can be kept", expected)
+    return frozenset(Aspect(name) for name in names)
+
+
 def _listed(value: object) -> object:
     """Returns a lone value as a list of one."""
     return [value] if isinstance(value, str | int) and not isinstance(value, bool) else value
@@ -265,12 +277,14 @@ def _numbers(value: object) -> tuple[int, ...]:
     return tuple(int(name) for name in names)
 
 
+_EVERYTHING: Final = "all"
 _UNSAFE: Final = "the name has characters that a device would take for something else"
 _ENDPOINT_EXPECTED: Final = "DEVICE:PORT or a range of it, such as leaf[1:4]:Ethernet64"
 _PORTS_EXPECTED: Final = "a port name or range such as Ethernet[0:252:4] or Ethernet1/[1:4]"
 _NETDEV_EXPECTED: Final = "a Linux network device such as ens1f0np0, at most 15 characters"
 _TEXT_EXPECTED: Final = "letters, digits, spaces and ._()+:/-"
 
+Aspects = Annotated[frozenset[Aspect], PlainValidator(_aspects)]
 Flag = Annotated[bool, PlainValidator(_flag)]
 Dscp = Annotated[int, whole(0, 63)]
 Priority = Annotated[int, whole(0, 7)]

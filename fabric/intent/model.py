@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fabric.policy import ShardProfile
+from fabric.qos.keeping import Aspect
 
 __all__ = (
     "ConnectPolicy",
@@ -172,6 +173,7 @@ class SwitchPort:
         vlan: tag of the storage VLAN on this port, or None for untagged or routed.
         routed: an IP interface rather than a switched port.
         peer: the other end, or None when nobody said.
+        keep: what stays as the device has it, whatever the policy says.
     """
 
     name: str
@@ -187,6 +189,7 @@ class SwitchPort:
     vlan: int | None = None
     routed: bool = True
     peer: Endpoint | None = None
+    keep: frozenset[Aspect] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

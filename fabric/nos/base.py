@@ -1,13 +1,13 @@
 """What every network OS package offers. Dialects are data and pure functions; nothing here opens a connection."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fabric.diff.model import Change, DiffRules, IntendedConfig
-from fabric.qos import Capabilities, DeviceQos
+from fabric.diff import Change, DiffRules, Flaw, IntendedConfig, Unit
+from fabric.qos import Capabilities, DeviceQos, Kept
 from fabric.state import PortCounters
-from fabric.tree import EMPTY, Tree
+from fabric.tree import EMPTY, Path, Tree
 
 __all__ = ("Nos", "RenderContext", "SessionSpec")
 
@@ -22,6 +22,7 @@ class RenderContext:
         adopt: device-wide settings may change.
         install: the whole QoS is being installed with a reload (SONiC first install), so that what the
             device refuses to change in service may be part of it.
+        kept: what stays as `running` has it, whatever the `DeviceQos` says.
     """
 
     version: str = ""
@@ -30,6 +31,7 @@ class RenderContext:
     running: Tree = EMPTY
     adopt: bool = False
     install: bool = False
+    kept: tuple[Kept, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,18 @@ class Nos(Protocol):
 
     def outside_ports(self, running: Tree, intended: IntendedConfig) -> tuple[str, ...]:
         """Returns the ports outside the intent that would feel its device-wide settings."""
+        ...
+
+    def units(self, paths: Collection[Path]) -> tuple[Unit, ...]:
+        """Returns the paths by what may be restored of a run alone, each in one unit: a row, a profile."""
+        ...
+
+    def flaws(self, tree: Tree) -> tuple[Flaw, ...]:
+        """Returns what does not hold together: names that nothing has, rows that contradict each other.
+
+        Judges what a rollback beside foreign changes could break, and no more; what a device may mean by it is the
+        business of `fabric.compliance`.
+        """
         ...
 
     def counters(self, outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fabric.intent.model import DcqcnSetting
-from fabric.qos import DeviceQos
+from fabric.qos import DeviceQos, Kept
 from fabric.qos.headroom_terms import Headroom
 
 __all__ = ("FabricPlan", "HostNicPlan", "HostPlan", "Note", "PortHeadroom", "SwitchPlan")
@@ -41,6 +41,7 @@ class SwitchPlan:
         qos: all that the device shall do on the ports of the intent.
         adopt: device-wide settings may be changed.
         headroom: the numbers behind each lossless priority group, also where the NOS computes them by itself.
+        kept: what stays as the device has it, although `qos` says otherwise.
     """
 
     device: str
@@ -52,6 +53,7 @@ class SwitchPlan:
     asic: str = ""
     notes: tuple[Note, ...] = ()
     headroom: tuple[PortHeadroom, ...] = ()
+    kept: tuple[Kept, ...] = ()
 
     @property
     def lossless(self) -> bool:

@@ -15,10 +15,12 @@ from fabric.plan.queues import Schedule, plan_dcbx, plan_queues, plan_schedule, 
 from fabric.qos import (
     UNKNOWN,
     Aqm,
+    Aspect,
     Capabilities,
     DcbxMode,
     DeviceQos,
     HeadroomOwner,
+    Kept,
     LinkPause,
     PfcMode,
     PortPfc,
@@ -127,8 +129,20 @@ def plan_switch(
         asic=switch.asic,
         notes=tuple(ledger.notes),
         headroom=headroom,
+        kept=_kept(switch, classes, ledger),
     )
     return plan, classes
+
+
+def _kept(switch: Switch, classes: Classes, ledger: Ledger) -> tuple[Kept, ...]:
+    """Returns what stays as the device has it, ports that keep the same together."""
+    groups: dict[frozenset[Aspect], list[str]] = {}
+    for port in switch.ports:
+        if port.keep:
+            groups.setdefault(port.keep, []).append(port.name)
+    for aspects, ports in groups.items():
+        ledger.note("kept", f"stays as the device has it: {', '.join(sorted(aspects))}", ports=ports)
+    return tuple(Kept(tuple(ports), aspects, classes.data, classes.cnp) for aspects, ports in groups.items())
 
 
 def _check_names(switch: Switch, capabilities: Capabilities, ledger: Ledger) -> None:

@@ -17,6 +17,7 @@ from fabric.qos.device import (
     TunnelQos,
     WatchdogAction,
 )
+from fabric.qos.keeping import ALL_ASPECTS, Aspect, Kept
 from fabric.qos.known import UNKNOWN, Known, Unknown, known
 from fabric.qos.maps import DSCP_COUNT, IDENTITY, PRIORITY_COUNT, DscpMap, TcMap, dscp_map, dscps_of, tc_map
 from fabric.qos.queue import (
@@ -31,12 +32,14 @@ from fabric.qos.queue import (
 )
 
 __all__ = (
+    "ALL_ASPECTS",
     "DSCP_COUNT",
     "IDENTITY",
     "PRIORITY_COUNT",
     "UNKNOWN",
     "Aqm",
     "AqmKind",
+    "Aspect",
     "BufferModel",
     "BufferPool",
     "Capabilities",
@@ -47,6 +50,7 @@ __all__ = (
     "DscpRewrite",
     "Fact",
     "HeadroomOwner",
+    "Kept",
     "Known",
     "LinkPause",
     "PfcMode",

@@ -3,10 +3,10 @@
 The text of the running configuration is an argument and is not kept: what leaves here is the owned part and digests.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fabric.diff import Change, ChangeSet, IntendedConfig, changes, owned_part
+from fabric.diff import Change, ChangeSet, Flaw, IntendedConfig, Kept, changes, owned_part
 from fabric.nos import Nos, RenderContext, catalog
 from fabric.plan.model import SwitchPlan
 from fabric.qos import CommitConfirm
@@ -28,6 +28,8 @@ class DeviceChange:
         changes: the ordered way there and back.
         owned_now: the owned part of the running tree.
         payload: `changes.forward` in the device's language; rollback: `changes.backward`.
+        flaws: what did not hold together in the running configuration: a rollback may come back to it.
+        kept: of a rollback, what it leaves since others changed it.
     """
 
     device: str
@@ -37,6 +39,8 @@ class DeviceChange:
     owned_now: Tree
     payload: str
     rollback: str
+    flaws: tuple[Flaw, ...] = field(default=(), compare=False)  # neither decides what is pushed
+    kept: tuple[Kept, ...] = field(default=(), compare=False)
 
 
 def design(plan: SwitchPlan, running_text: str, *, install: bool = False) -> DeviceChange:
@@ -69,6 +73,7 @@ def design(plan: SwitchPlan, running_text: str, *, install: bool = False) -> Dev
         owned_now=owned_part(running, intended),
         payload=nos.payload(change_set.forward, running) if change_set.forward else "",
         rollback=_payload_back(nos, change_set, running_text),
+        flaws=nos.flaws(running) if change_set.forward else (),
     )
 
 
@@ -87,6 +92,7 @@ def _changes(nos: Nos, plan: SwitchPlan, running: Tree, *, install: bool) -> tup
         running=running,
         adopt=plan.adopt,
         install=install,
+        kept=plan.kept,
     )
     intended = nos.render(plan.qos, context)
     outside = nos.outside_ports(running, intended)

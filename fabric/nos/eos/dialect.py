@@ -1,12 +1,13 @@
 """The one object that EOS is to the rest of the house. Holds no logic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabric.diff import Change, DiffRules, IntendedConfig
+from fabric.diff import Change, DiffRules, Flaw, IntendedConfig, Unit
 from fabric.nos.base import RenderContext, SessionSpec
 from fabric.nos.eos.capabilities import capabilities
+from fabric.nos.eos.joints import flaws, units
 from fabric.nos.eos.observable import observable
 from fabric.nos.eos.parse import parse
 from fabric.nos.eos.payload import payload
@@ -17,7 +18,7 @@ from fabric.nos.eos.text import tree
 from fabric.nos.eos.typed import apply
 from fabric.qos import Capabilities, DeviceQos
 from fabric.state import PortCounters
-from fabric.tree import Tree
+from fabric.tree import Path, Tree
 
 __all__ = ("EOS", "Eos")
 
@@ -66,6 +67,14 @@ class Eos:
     def outside_ports(self, running: Tree, intended: IntendedConfig) -> tuple[str, ...]:
         """Returns the physical ports outside the intent."""
         return outside_ports(running, intended)
+
+    def units(self, paths: Collection[Path]) -> tuple[Unit, ...]:
+        """Returns whole profiles, the QoS lines of an interface, and every other line alone."""
+        return units(paths)
+
+    def flaws(self, tree: Tree) -> tuple[Flaw, ...]:
+        """Returns interfaces that name a profile or policy that is not there."""
+        return flaws(tree)
 
     def counters(self, outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
         """Returns the counters in the outputs of `session.fetch_counters`."""

@@ -35,7 +35,7 @@ __all__ = (
 _UNDO_NEGATIVE: Final = "default {key}"  # `priority strict` in its place would stand where nothing stood
 NO: Final = "no"  # value of a key whose explicit `no` form stands in the configuration: `no priority`
 
-QUEUE_CONTEXT: Final = re.compile(r"(?:uc-|mc-)?tx-queue \d")
+QUEUE_CONTEXT: Final = re.compile(r"(?:uc-|mc-)?tx-queue [0-9]")
 
 Keyed = tuple[tuple[Path, Value], ...]
 
@@ -59,7 +59,10 @@ def _seconds(text: str) -> str:
     return re.sub(r"(\d+)\.(\d*?)0*(?=\D|$)", lambda m: f"{m[1]}.{m[2]}" if m[2] else m[1], text)
 
 
-_CURVE: Final = r"minimum-threshold \d+ \w+ maximum-threshold \d+ \w+(?: {0} \d+)?(?: weight \d+)?"
+_NUMBER: Final = "[0-9]{{1,12}}"
+_CURVE: Final = (
+    rf"minimum-threshold {_NUMBER} \w+ maximum-threshold {_NUMBER} \w+(?: {{0}} {_NUMBER})?(?: weight {_NUMBER})?"
+)
 
 
 def _bare_kbps(text: str) -> str:
@@ -123,31 +126,32 @@ def _table(values: tuple[int, ...]) -> Mapping[str, str]:
     return MappingProxyType({str(index): str(value) for index, value in enumerate(values)})
 
 
-_MEMBERS: Final = r"(?P<members>\d[\d ,-]*)"
+_MEMBER: Final = "[0-9]{1,2}(?:-[0-9]{1,2})?"
+_MEMBERS: Final = rf"(?P<members>{_MEMBER}(?:[ ,]+{_MEMBER})*)"
 _MAPS: Final = (
     _Map(
-        pattern=rf"qos map dscp {_MEMBERS} to traffic-class (?P<value>\d+(?: drop-precedence \d+)?)",
+        pattern=rf"qos map dscp {_MEMBERS} to traffic-class (?P<value>[0-7](?: drop-precedence [0-9])?)",
         name="qos map dscp",
         line="qos map dscp {member} to traffic-class {value}",
         undo="no qos map dscp {member}",
         hidden=_table(DSCP_TO_TC),
     ),
     _Map(
-        pattern=rf"qos map cos {_MEMBERS} to traffic-class (?P<value>\d+)",
+        pattern=rf"qos map cos {_MEMBERS} to traffic-class (?P<value>[0-7])",
         name="qos map cos",
         line="qos map cos {member} to traffic-class {value}",
         undo="no qos map cos {member}",
         hidden=_table(COS_TO_TC),
     ),
     _Map(
-        pattern=rf"qos map traffic-class {_MEMBERS} to (?:uc-)?tx-queue (?P<value>\d+)",
+        pattern=rf"qos map traffic-class {_MEMBERS} to (?:uc-)?tx-queue (?P<value>[0-9])",
         name="qos map traffic-class to tx-queue",
         line="qos map traffic-class {member} to tx-queue {value}",
         undo="no qos map traffic-class {member} to tx-queue",
         hidden=_table(tuple(range(8))),
     ),
     _Map(
-        pattern=rf"qos map traffic-class {_MEMBERS} to dscp (?P<value>\d+)",
+        pattern=rf"qos map traffic-class {_MEMBERS} to dscp (?P<value>[0-9]{{1,2}})",
         name="qos map traffic-class to dscp",
         line="qos map traffic-class {member} to dscp {value}",
         undo="no qos map traffic-class {member} to dscp",
@@ -170,16 +174,16 @@ _LINES: Final = (
     _Line(frozenset({Scope.TOP}), "qos rewrite dscp"),
     _Line(_PORTS, "qos trust", "cos|dscp", undo="default {key}", negative=True),
     _Line(_PORTS, "priority-flow-control", "(?:mode )?on", undo="default {key}", negative=True),
-    _Line(_PORTS, r"priority-flow-control priority \d", "drop|no-drop"),
+    _Line(_PORTS, r"priority-flow-control priority [0-7]", "drop|no-drop"),
     _Line(_PORTS, _WATCHDOG, undo="default {key}", negative=True),
     _Line(_PORTS, rf"{_WATCHDOG} port timer", "timeout .+", spelling=_seconds),
     _Line(_PORTS, rf"{_WATCHDOG} port action", r"\S+"),
     _Line(_PORTS, "service-policy type qos input", r"\S+"),
-    _Line(frozenset({Scope.INTERFACE}), "(?:l2 )?mtu", r"\d+"),
+    _Line(frozenset({Scope.INTERFACE}), "(?:l2 )?mtu", "[0-9]{1,6}"),
     _Line(frozenset({Scope.INTERFACE}), "speed", ".+"),
     _Line(frozenset({Scope.INTERFACE}), "dcbx mode", r"\w+"),
     _Line(frozenset({Scope.INTERFACE}), "service-profile", r"\S+"),
-    _Line(frozenset({Scope.INTERFACE}), "channel-group", r"\d+ mode \w+"),
+    _Line(frozenset({Scope.INTERFACE}), "channel-group", r"[0-9]{1,7} mode \w+"),
     _Line(
         frozenset({Scope.INTERFACE}),
         "flowcontrol (?:receive|send)",
@@ -196,8 +200,8 @@ _LINES: Final = (
         # the profile
         hidden=MappingProxyType({Scope.PROFILE_QUEUE: "strict"}),
     ),
-    _Line(_QUEUES, "bandwidth percent", r"\d+"),
-    _Line(_QUEUES, "bandwidth guaranteed", r"\d+(?: kbps)?|percent \d+", spelling=_bare_kbps),
+    _Line(_QUEUES, "bandwidth percent", "[0-9]{1,3}"),
+    _Line(_QUEUES, "bandwidth guaranteed", "[0-9]{1,12}(?: kbps)?|percent [0-9]{1,3}", spelling=_bare_kbps),
     _Line(_QUEUES, "shape rate", ".+"),
     _Line(_QUEUES, "random-detect ecn", _CURVE.format("max-mark-probability")),
     _Line(_QUEUES, "random-detect ecn count"),

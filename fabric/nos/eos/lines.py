@@ -22,8 +22,9 @@ _OPENS_TEXT: Final = re.compile(r"banner (?:motd|login|exec)|comment|action bash
 _ENDS_TEXT: Final = "EOF"
 _OPENS_PEM: Final = "-----BEGIN "
 _ENDS_PEM: Final = "-----END "
-_RANGE: Final = re.compile(r"(interface [A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)?)(\d[\d/]*[,-][\d/,-]*)")
-_SPAN: Final = re.compile(r"((?:\d+/)*)(\d+)(?:-(\d+))?")
+_RANGE: Final = re.compile(r"(interface [A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)?)([0-9][0-9/]*[,-][0-9/,-]*)")
+_SPAN: Final = re.compile(r"((?:[0-9]{1,4}/){0,3})([0-9]{1,4})(?:-([0-9]{1,4}))?")
+_MOST_SPANNED: Final = 1024  # more ports than any EOS device has; a guard against Ethernet1-9999,1-9999,…
 
 
 @dataclass(slots=True)
@@ -127,4 +128,6 @@ def _span(text: str) -> tuple[str, ...]:
             return ()  # a form that nobody here knows, such as a range over two slots: kept as one line
         first, last = int(match[2]), int(match[3] or match[2])
         names += [f"{match[1]}{number}" for number in range(first, last + 1)]
+        if len(names) > _MOST_SPANNED:
+            return ()
     return tuple(names)

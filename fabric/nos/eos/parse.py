@@ -36,8 +36,8 @@ __all__ = ("ALL_OFF", "cos_to_tc", "is_routed", "parse", "parse_tree", "port_qos
 
 ALL_OFF: Final = "priority-flow-control all off"
 _POLICY: Final = "service-policy type qos input"
-_SPEED: Final = re.compile(r"(?:forced |auto )?(\d+)g.*")
-_NO_DROP: Final = re.compile(r"priority-flow-control priority (\d)")
+_SPEED: Final = re.compile(r"(?:forced |auto )?([0-9]{1,5})g.*")
+_NO_DROP: Final = re.compile(r"priority-flow-control priority ([0-7])")
 _FEC: Final = {"reed-solomon": "rs", "fire-code": "fc"}
 
 

@@ -13,11 +13,11 @@ from fabric.tree import Value
 __all__ = ("is_guaranteed", "queues", "unknown_queues")
 
 _CURVE: Final = re.compile(
-    r"minimum-threshold (?P<kmin>\d+) (?P<unit>\w+) maximum-threshold (?P<kmax>\d+) \w+"
-    r"(?: (?:max-mark|drop)-probability (?P<pmax>\d+))?(?: weight (?P<weight>\d+))?"
+    r"minimum-threshold (?P<kmin>[0-9]{1,12}) (?P<unit>\w+) maximum-threshold (?P<kmax>[0-9]{1,12}) \w+"
+    r"(?: (?:max-mark|drop)-probability (?P<pmax>[0-9]{1,3}))?(?: weight (?P<weight>[0-9]{1,3}))?"
 )
 _PMAX_DEFAULT: Final = 100  # and weight 0: unconfirmed
-_SHARE: Final = re.compile(r"percent (\d+)|(\d+) percent|(\d+)")
+_SHARE: Final = re.compile(r"percent ([0-9]{1,3})|([0-9]{1,3}) percent|([0-9]{1,12})")
 
 # word on the line → unit and how many of it (PyAVD schema `random_detect.ecn.threshold.units`; avd issue 4900 for
 # microseconds)

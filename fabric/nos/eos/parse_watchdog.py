@@ -86,6 +86,6 @@ def _watched(lines: Section, pfc: PortPfc, tc_to_queue: TcMap) -> frozenset[int]
 
 
 def _milliseconds(value: Value) -> Known[int]:
-    if not isinstance(value, str) or not re.fullmatch(r"\d+(?:\.\d+)?", value):
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", value):
         return UNKNOWN
     return int(Decimal(value) * 1000)

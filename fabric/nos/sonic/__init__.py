@@ -1,13 +1,14 @@
 """Community SONiC: CONFIG_DB (config_db.json) and the generic config updater."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabric.diff import Change, DiffRules, IntendedConfig
+from fabric.diff import Change, DiffRules, Flaw, IntendedConfig, Unit
 from fabric.nos.base import RenderContext, SessionSpec
 from fabric.nos.sonic import patch, show
 from fabric.nos.sonic.capabilities import capabilities
 from fabric.nos.sonic.config import load
+from fabric.nos.sonic.joints import flaws, units
 from fabric.nos.sonic.observable import observable
 from fabric.nos.sonic.outside import outside_ports
 from fabric.nos.sonic.parse import parse
@@ -17,7 +18,7 @@ from fabric.nos.sonic.service import refusals
 from fabric.nos.sonic.session import SESSION
 from fabric.qos import Capabilities, DeviceQos
 from fabric.state import PortCounters
-from fabric.tree import Tree
+from fabric.tree import Path, Tree
 
 __all__ = ("SONIC", "Sonic")
 
@@ -65,6 +66,14 @@ class Sonic:
     def outside_ports(self, running: Tree, intended: IntendedConfig) -> tuple[str, ...]:
         """Returns the ports outside the intent that feel its device-wide settings."""
         return outside_ports(running, intended)
+
+    def units(self, paths: Collection[Path]) -> tuple[Unit, ...]:
+        """Returns rows, those that name one port and queue in several ways together."""
+        return units(paths)
+
+    def flaws(self, tree: Tree) -> tuple[Flaw, ...]:
+        """Returns rows that name what is not there, contradict each other, or pause without headroom."""
+        return flaws(tree)
 
     def counters(self, outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
         """Returns the counters of every port."""

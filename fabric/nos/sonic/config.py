@@ -39,11 +39,12 @@ def load(text: str) -> tuple[Tree, tuple[Reference, ...]]:
     """
     try:
         root = json.loads(text, object_pairs_hook=_Object)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not only JSONDecodeError: a number may have too many digits
+        at = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise FabricError(
             "the configuration is not JSON",
-            where=f"line {error.lineno}, column {error.colno}",
-            found=error.msg,
+            where=at,
+            found=error.msg if isinstance(error, json.JSONDecodeError) else str(error),
             expected="the output of `show runningconfiguration all` or a config_db.json",
         ) from error
     if not isinstance(root, _Object):
@@ -94,7 +95,7 @@ def _last(node: _Object, where: str, duplicates: list[Reference]) -> dict[str, o
 
 def _put_table(items: dict[Path, Value], table: str, value: object, duplicates: list[Reference]) -> None:
     if not isinstance(value, _Object):
-        raise FabricError("a table is no object of rows", where=table, found=json.dumps(str(value)))
+        raise FabricError("a table is no object of rows", where=table, found=_shown(value))
     for key, row in _last(value, table, duplicates).items():
         _put_row(items, (table, key), row, duplicates)
 
@@ -102,7 +103,7 @@ def _put_table(items: dict[Path, Value], table: str, value: object, duplicates: 
 def _put_row(items: dict[Path, Value], path: tuple[str, str], value: object, duplicates: list[Reference]) -> None:
     where = "|".join(path)
     if not isinstance(value, _Object):
-        raise FabricError("a row is no object of fields", where=where, found=json.dumps(str(value)))
+        raise FabricError("a row is no object of fields", where=where, found=_shown(value))
     row = _last(value, where, duplicates)
     if not row or row == _EMPTY_ROW:
         items[path] = None
@@ -111,10 +112,16 @@ def _put_row(items: dict[Path, Value], path: tuple[str, str], value: object, dup
         items[(*path, field)] = _value(content, f"{where}|{field}")
 
 
+def _shown(value: object) -> str:
+    return "a list" if isinstance(value, list) else json.dumps(value)[:80]
+
+
 def _value(content: object, where: str) -> Value:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
+        if any(isinstance(one, list | _Object) for one in content):
+            raise FabricError("a field is a list of lists or objects", where=where, expected="a list of strings")
         return tuple(one if isinstance(one, str) else json.dumps(one) for one in content)
     if isinstance(content, _Object):
         raise FabricError("a field is an object", where=where, expected="a string or a list of strings")

@@ -11,6 +11,7 @@ __all__ = (
     "CABLE_LENGTH",
     "DEVICE_METADATA",
     "DSCP_TO_TC_MAP",
+    "MTU_DEFAULT",
     "OWN_PREFIX",
     "OWN_TABLES",
     "PFC_WD",
@@ -49,5 +50,6 @@ BOUND_MAPS: Final = {
 
 OWN_PREFIX: Final = "FABRICCTL"
 OWN_TABLES: Final = (*BOUND_MAPS.values(), SCHEDULER, WRED_PROFILE, BUFFER_PROFILE)
+MTU_DEFAULT: Final = 9100  # sonic-swss cfgmgr/portmgr.h DEFAULT_MTU_STR
 STOCK_WRED: Final = "AZURE_LOSSLESS"
 """The only WRED profile that older branches let a patch change (sonic-utilities PR #4219)."""

@@ -6,14 +6,18 @@ docs/reference.
 """
 
 from dataclasses import replace
+from typing import Final
 
 from fabric.diff import IntendedConfig, matches
 from fabric.nos.base import RenderContext
+from fabric.nos.sonic import standing
+from fabric.nos.sonic.names import PORT_QOS_MAP
 from fabric.nos.sonic.parse import parse_tree
 from fabric.nos.sonic.render import render
 from fabric.qos import (
     UNKNOWN,
     Aqm,
+    Aspect,
     DeviceQos,
     DscpMap,
     DscpRewrite,
@@ -27,21 +31,34 @@ from fabric.qos import (
     SchedulerKind,
     Trust,
 )
+from fabric.qos.keeping import by_port
 from fabric.qos.maps import TcMap
 from fabric.tree import Tree
 
 __all__ = ("observable",)
+
+_MAPS: Final = (
+    "trust",
+    "dscp_to_tc",
+    "pcp_to_tc",
+    "tc_to_queue",
+    "tc_to_pg",
+    "pfc_to_queue",
+    "pfc_to_pg",
+    "rewrite",
+)
 
 
 def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
     """Returns `qos` as its ports will be read back, everything device-wide included."""
     intended = render(qos, context)
     seen = parse_tree(_after(context.running, intended), device=qos.device)
-    with_pg_map = any(path[0] == "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP" for path in intended.tree)
+    with_pg_map = any(path[0] == PORT_QOS_MAP and path[-1] == "pfc_to_pg_map" for path in intended.tree)
+    aspects, described = by_port(context.kept), standing.described(qos, context)
     ports = tuple(
-        _port(wanted, found, seen, with_pg_map=with_pg_map)
-        for wanted in qos.ports
-        for found in [seen.port(wanted.name)]
+        found if wanted is None else _standing(_port(wanted, found, seen, with_pg_map=with_pg_map), found, kept)
+        for name in (port.name for port in qos.ports)
+        for wanted, found, kept in [(described.port(name), seen.port(name), aspects.get(name, frozenset()))]
         if found is not None
     )
     return replace(seen, ports=ports)
@@ -54,6 +71,23 @@ def _after(running: Tree, intended: IntendedConfig) -> Tree:
         if path not in intended.tree and any(matches(pattern, path) for pattern in intended.owned)
     ]
     return running.with_changes(intended.tree, drop=gone)
+
+
+def _standing(port: PortQos, found: PortQos, kept: frozenset[Aspect]) -> PortQos:
+    """Returns `port` with what stays taken from what was found."""
+    if Aspect.MTU in kept:
+        port = replace(port, mtu_bytes=found.mtu_bytes)
+    if Aspect.CABLE in kept:
+        port = replace(port, cable_m=found.cable_m)
+    if Aspect.MAPS in kept:
+        port = replace(port, **{name: getattr(found, name) for name in _MAPS})
+    if Aspect.PFC in kept:
+        port = replace(port, pfc=found.pfc)
+    if Aspect.WATCHDOG in kept:
+        port = replace(port, watchdog=found.watchdog)
+    if kept & {Aspect.SCHEDULERS, Aspect.ECN, Aspect.OTHERS}:
+        port = replace(port, queues=found.queues)
+    return port
 
 
 def _port(wanted: PortQos, found: PortQos, seen: DeviceQos, *, with_pg_map: bool) -> PortQos:

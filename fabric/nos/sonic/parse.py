@@ -14,6 +14,7 @@ from fabric.nos.sonic.names import (
     BUFFER_QUEUE,
     CABLE_LENGTH,
     DEVICE_METADATA,
+    MTU_DEFAULT,
     PFC_WD,
     PORT,
     PORT_QOS_MAP,
@@ -39,7 +40,6 @@ from fabric.units import natural_key
 
 __all__ = ("parse", "parse_tree")
 
-_MTU_DEFAULT: Final = 9100  # sonic-swss cfgmgr/portmgr.h DEFAULT_MTU_STR
 _PORTCHANNEL_MEMBER: Final = "PORTCHANNEL_MEMBER"
 
 
@@ -132,7 +132,7 @@ def _port(view: _View, name: str) -> PortQos:
     return PortQos(
         name=name,
         speed_mbps=_number(view.reading, name, row, "speed", UNKNOWN),
-        mtu_bytes=_number(view.reading, name, row, "mtu", _MTU_DEFAULT),
+        mtu_bytes=_number(view.reading, name, row, "mtu", MTU_DEFAULT),
         fec=UNKNOWN if row is None else row.get("fec"),
         cable_m=_cable(view, name),
         lag=view.lags.get(name),

@@ -12,6 +12,7 @@ from itertools import groupby
 from fabric.diff import Change, Op, future
 from fabric.errors import FabricError
 from fabric.nos.sonic.config import Tables, dump, load, tables
+from fabric.serial import SerialError, parse_json
 from fabric.tree import Path, Tree, Value
 
 __all__ = ("apply", "payload")
@@ -44,9 +45,9 @@ def apply(text: str, payload: str) -> str:
     """
     root: dict[str, object] = load(text)[0].to_nested()
     try:
-        operations = json.loads(payload)
-    except json.JSONDecodeError as error:
-        raise FabricError("the patch is not JSON", found=error.msg, where=f"line {error.lineno}") from error
+        operations = parse_json(payload)
+    except SerialError as error:
+        raise FabricError("the patch is not JSON", found=str(error)) from error
     if not isinstance(operations, list):
         raise FabricError("the patch is no list of operations", expected="RFC 6902 section 3")
     for operation in operations:

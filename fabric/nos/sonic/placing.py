@@ -11,7 +11,7 @@ from fabric.nos.sonic.names import BUFFER_PG, BUFFER_QUEUE, PFC_WD, PORT_QOS_MAP
 from fabric.nos.sonic.rows import Fields, by_port, fields_of, ports_of, slots
 from fabric.tree import Path, Value
 
-__all__ = ("PORT_SHAPER", "SLOT_TABLES", "joined_keys", "settle", "split")
+__all__ = ("PORT_SHAPER", "SLOT_TABLES", "as_written", "joined_keys", "settle", "split")
 
 SLOT_TABLES = (QUEUE, BUFFER_PG, BUFFER_QUEUE)
 _PORT_TABLES = (PORT_QOS_MAP, PFC_WD)
@@ -24,7 +24,8 @@ def settle(running: Tables, table: str, port: str, desired: Mapping[int, Fields]
     prefix = f"{port}|"
     own = [key for key in running.get(table, {}) if key.startswith(prefix) and key.count("|") == 1]
     if own and slots(running, table, keys=own).get(port, {}) == desired:
-        return {key: fields_of(running[table][key]) for key in own}
+        # as it is written, old references included
+        return {key: {f: value for f, value in running[table][key].items() if isinstance(value, str)} for key in own}
     return {f"{port}|{index}": dict(desired[index]) for index in sorted(desired)}
 
 
@@ -76,3 +77,44 @@ def _kept_shapers(running: Tables, ours: set[str]) -> dict[Path, Value]:
     return {
         (PORT_QOS_MAP, port, PORT_SHAPER): rows[port][PORT_SHAPER] for port in ours if PORT_SHAPER in rows.get(port, {})
     }
+
+
+def as_written(running: Tables, wanted: Mapping[Path, Value], ports: Iterable[str]) -> dict[Path, Value]:
+    """Returns `wanted` with comma-joined keys left whole where none of their ports would get anything else."""
+    ours, out = set(ports), dict(wanted)
+    for table in (*_PORT_TABLES, *SLOT_TABLES):
+        joined = joined_keys(running, table, ours)
+        if not joined:
+            continue
+        single = [key for key in running[table] if "," not in key]
+        after: Tables = {table: {key: running[table][key] for key in single if key.partition("|")[0] not in ours}}
+        for path, value in wanted.items():
+            if path[0] == table and len(path) == 3:
+                after[table].setdefault(path[1], {})[path[2]] = value
+        then, now = _effective(after, table), _effective(running, table)
+        for names, keys in _together(joined):
+            if all(then.get(port, {}) == now.get(port, {}) for port in names):
+                out = {path: value for path, value in out.items() if path[0] != table or _port_of(path) not in names}
+                for key in (*keys, *(key for key in single if key.partition("|")[0] in names)):
+                    out.update({(table, key, f): value for f, value in running[table][key].items()})
+    return out
+
+
+def _effective(tables: Tables, table: str) -> Mapping[str, object]:
+    return slots(tables, table) if table in SLOT_TABLES else by_port(tables, table)
+
+
+def _port_of(path: Path) -> str:
+    return path[1].partition("|")[0]
+
+
+def _together(keys: Iterable[str]) -> list[tuple[set[str], list[str]]]:
+    """Returns the ports that hang together by joined keys, with those keys."""
+    found: list[tuple[set[str], list[str]]] = []
+    for key in keys:
+        names, members = set(ports_of(key.partition("|")[0])), [key]
+        for one in [one for one in found if one[0] & names]:
+            found.remove(one)
+            names, members = names | one[0], [*one[1], *members]
+        found.append((names, members))
+    return found

@@ -11,13 +11,14 @@ from typing import Final
 
 from fabric.diff import IntendedConfig, Pattern, matches
 from fabric.nos.base import RenderContext
-from fabric.nos.sonic import placing, render_buffers, render_maps, render_queues
+from fabric.nos.sonic import placing, render_buffers, render_maps, render_queues, standing
 from fabric.nos.sonic.config import Tables, dump, tables
 from fabric.nos.sonic.names import (
     BOUND_MAPS,
     BUFFER_PG,
     BUFFER_QUEUE,
     CABLE_LENGTH,
+    MTU_DEFAULT,
     OWN_PREFIX,
     OWN_TABLES,
     PFC_WD,
@@ -30,7 +31,8 @@ from fabric.nos.sonic.names import (
 )
 from fabric.nos.sonic.outside import feels_polling, feels_wred
 from fabric.nos.sonic.support import require
-from fabric.qos import DeviceQos, Known, PortWatchdog
+from fabric.qos import Aspect, DeviceQos, Known, PortQos, PortWatchdog
+from fabric.qos.keeping import by_port
 from fabric.tree import Path, Tree, Value
 
 __all__ = ("render",)
@@ -53,22 +55,27 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
         PlanError: the device lacks one of its ports, or other ports forbid a device-wide setting.
     """
     running = tables(context.running)
+    qos = standing.described(qos, context)
+    aspects = by_port(context.kept)
     require(qos, running, adopt=context.adopt)
     ports = tuple(port.name for port in qos.ports)
     stock_wred = render_queues.needs_stock_wred(context.version) and not context.install
-    groups, grouped = render_buffers.groups(qos, running)
+    groups, grouped = render_buffers.groups(qos, running, aspects)
     wanted: dict[Path, Value] = {
         **placing.split(running, ports),
-        **_port_fields(qos, running),
-        **render_maps.bindings(qos, running, context.asic),
+        **_port_fields(qos, running, aspects),
+        **render_maps.bindings(qos, running, context.asic, aspects),
         **(render_maps.device_wide_map(qos) if context.adopt else {}),
-        **render_queues.queues(qos, running, stock_wred=stock_wred),
+        **render_queues.queues(qos, running, aspects, stock_wred=stock_wred),
         **groups,
-        **render_buffers.egress(qos, running),
-        **_cables(qos, running),
-        **_watchdogs(qos, running),
+        **render_buffers.egress(qos, running, aspects),
+        **_cables(qos, running, aspects),
+        **_watchdogs(qos, running, aspects),
+        **standing.kept_rows(running, {port: aspects.get(port, frozenset()) for port in ports}),
+        **standing.left_groups(running, (port for port in ports if port not in grouped)),
     }
-    owned = _owned(running, ports, grouped, [p.name for p in qos.ports if isinstance(p.cable_m, int)])
+    wanted = placing.as_written(running, wanted, ports)
+    owned = _owned(running, ports, grouped, _cabled(qos, aspects))
     wanted |= _still_referred(context.running, wanted, owned)
     tree = Tree(wanted)
     return IntendedConfig(
@@ -81,10 +88,11 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
     )
 
 
-def _port_fields(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
+def _port_fields(qos: DeviceQos, running: Tables, aspects: standing.Aspects) -> dict[Path, Value]:
     out: dict[Path, Value] = {}
     for port in qos.ports:
-        if isinstance(port.mtu_bytes, int):
+        kept = aspects.get(port.name, frozenset())
+        if isinstance(port.mtu_bytes, int) and Aspect.MTU not in kept and not _is_default_mtu(port, running):
             out[PORT, port.name, "mtu"] = str(port.mtu_bytes)
         now = running.get(PORT, {}).get(port.name, {}).get("pfc_asym")
         if isinstance(port.pfc.asymmetric, bool) and (port.pfc.asymmetric or now is not None):
@@ -93,24 +101,37 @@ def _port_fields(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
     return out
 
 
-def _cables(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
+def _is_default_mtu(port: PortQos, running: Tables) -> bool:
+    """Returns whether the port has the wanted MTU by default, so that no row need say it."""
+    row = running.get(PORT, {}).get(port.name)
+    return row is not None and "mtu" not in row and port.mtu_bytes == MTU_DEFAULT
+
+
+def _cabled(qos: DeviceQos, aspects: standing.Aspects) -> list[str]:
+    """Returns the ports whose cable length is ours to say."""
+    kept = {port for port, parts in aspects.items() if Aspect.CABLE in parts}
+    return [port.name for port in qos.ports if isinstance(port.cable_m, int) and port.name not in kept]
+
+
+def _cables(qos: DeviceQos, running: Tables, aspects: standing.Aspects) -> dict[Path, Value]:
     maps = running.get(CABLE_LENGTH, {})
     default = next(iter(maps), _CABLE_MAP)
     out: dict[Path, Value] = {}
+    cabled = set(_cabled(qos, aspects))
     for port in qos.ports:
-        if isinstance(port.cable_m, int):
+        if port.name in cabled:
             name = next((name for name, row in maps.items() if port.name in row), default)
             out[CABLE_LENGTH, name, port.name] = f"{port.cable_m}m"
     return out
 
 
-def _watchdogs(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
+def _watchdogs(qos: DeviceQos, running: Tables, aspects: standing.Aspects) -> dict[Path, Value]:
     out: dict[Path, Value] = {}
     for port in qos.ports:
         watchdog = port.watchdog
         if not isinstance(watchdog, PortWatchdog) or not isinstance(watchdog.priorities, frozenset):
             continue
-        if not watchdog.priorities:
+        if not watchdog.priorities or Aspect.WATCHDOG in aspects.get(port.name, frozenset()):
             continue
         settings: dict[str, Known[object]] = {
             "action": watchdog.action,

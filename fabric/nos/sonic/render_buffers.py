@@ -11,6 +11,7 @@ a lossy queue on the egress lossless profile (admission at ingress still bounds 
 
 from typing import Final
 
+from fabric.nos.sonic import standing
 from fabric.nos.sonic.config import Tables
 from fabric.nos.sonic.names import (
     BUFFER_PG,
@@ -23,7 +24,7 @@ from fabric.nos.sonic.names import (
 )
 from fabric.nos.sonic.placing import settle
 from fabric.nos.sonic.rows import Fields, by_port, slots
-from fabric.qos import UNKNOWN, BufferModel, DeviceQos, PortQos, PriorityGroupQos, QueueQos
+from fabric.qos import UNKNOWN, Aspect, BufferModel, DeviceQos, PortQos, PriorityGroupQos, QueueQos
 from fabric.tree import Path, Value
 
 __all__ = ("egress", "groups", "is_dynamic")
@@ -43,7 +44,7 @@ def is_dynamic(qos: DeviceQos, running: Tables) -> bool:
     return qos.buffer_model is BufferModel.DYNAMIC
 
 
-def groups(qos: DeviceQos, running: Tables) -> tuple[dict[Path, Value], tuple[str, ...]]:
+def groups(qos: DeviceQos, running: Tables, aspects: standing.Aspects) -> tuple[dict[Path, Value], tuple[str, ...]]:
     """Returns the BUFFER_PG rows, and the ports whose groups they own: the others are left to buffermgrd."""
     out: dict[Path, Value] = {}
     owned = []
@@ -51,6 +52,8 @@ def groups(qos: DeviceQos, running: Tables) -> tuple[dict[Path, Value], tuple[st
     rows = by_port(running, PORT)
     dynamic = is_dynamic(qos, running)
     for port in qos.ports:
+        if Aspect.BUFFERS in aspects.get(port.name, frozenset()):
+            continue
         desired = {
             index: dict(fields)
             for index, fields in now.get(port.name, {}).items()
@@ -72,7 +75,7 @@ def groups(qos: DeviceQos, running: Tables) -> tuple[dict[Path, Value], tuple[st
     return out, tuple(owned)
 
 
-def egress(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
+def egress(qos: DeviceQos, running: Tables, aspects: standing.Aspects) -> dict[Path, Value]:
     """Returns the BUFFER_QUEUE rows: lossless queues on the egress lossless profile, where the device has one."""
     out: dict[Path, Value] = {}
     profiles = running.get(BUFFER_PROFILE, {})
@@ -80,7 +83,8 @@ def egress(qos: DeviceQos, running: Tables) -> dict[Path, Value]:
     for port in qos.ports:
         desired = {index: dict(fields) for index, fields in now.get(port.name, {}).items()}
         for queue in port.queues:
-            if _EGRESS_LOSSLESS in profiles and _is_lossless(port, queue):
+            kept = Aspect.BUFFERS in aspects.get(port.name, frozenset())
+            if not kept and _EGRESS_LOSSLESS in profiles and _is_lossless(port, queue):
                 desired[queue.index] = {"profile": _EGRESS_LOSSLESS}
         for key, fields in settle(running, BUFFER_QUEUE, port.name, desired).items():
             out.update({(BUFFER_QUEUE, key, field): value for field, value in fields.items()})

@@ -1,4 +1,4 @@
-"""Egress queues: `QueueQos` → SCHEDULER, WRED_PROFILE and QUEUE. Knows no parser."""
+"""Egress queues: `QueueQos` → SCHEDULER, WRED_PROFILE and QUEUE."""
 
 import hashlib
 import re
@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
+from fabric.nos.sonic import standing
 from fabric.nos.sonic.config import Tables
 from fabric.nos.sonic.names import OWN_PREFIX, QUEUE, SCHEDULER, STOCK_WRED, WRED_PROFILE
 from fabric.nos.sonic.placing import settle
-from fabric.nos.sonic.rows import Fields
-from fabric.qos import UNKNOWN, Aqm, AqmKind, DeviceQos, Scheduler, SchedulerKind
+from fabric.nos.sonic.rows import Fields, slots
+from fabric.qos import UNKNOWN, Aqm, AqmKind, Aspect, DeviceQos, QueueQos, Scheduler, SchedulerKind
 from fabric.tree import Path, Value
 
 __all__ = ("needs_stock_wred", "queues")
@@ -31,34 +32,67 @@ def needs_stock_wred(version: str) -> bool:
     return match is not None and int(match[1][:6]) < _FREE_WRED_NAMES
 
 
-def queues(qos: DeviceQos, running: Tables, *, stock_wred: bool) -> dict[Path, Value]:
+def queues(qos: DeviceQos, running: Tables, aspects: standing.Aspects, *, stock_wred: bool) -> dict[Path, Value]:
     """Returns the QUEUE rows of every port, with the schedulers and curves that they name.
 
     Args:
         qos: the plan.
         running: what the device runs now.
+        aspects: what stays on which port.
         stock_wred: the curve of most queues takes the stock name; any other curve is refused in service.
     """
     out: dict[Path, Value] = {}
     stock = _commonest(qos, running) if stock_wred else None
+    rows = slots(running, QUEUE)
     for port in qos.ports:
+        now, kept = rows.get(port.name, {}), aspects.get(port.name, frozenset())
         desired: dict[int, Fields] = {}
-        for queue in port.queues:
-            fields: Fields = {}
-            if isinstance(queue.scheduler, Scheduler):
-                name = _scheduler_name(queue.scheduler)
-                out.update(_scheduler_rows(name, queue.scheduler))
+        for index in sorted({*now, *(queue.index for queue in port.queues)}):
+            queue = port.queue(index) or QueueQos(index)
+            fields = _kept(queue, now.get(index, {}), kept)
+            if isinstance(queue.scheduler, Scheduler) and Aspect.SCHEDULERS not in kept:
+                name, more = _scheduler(queue.scheduler, running, now.get(index, {}).get("scheduler"))
+                out.update(more)
                 fields["scheduler"] = name
-            if isinstance(queue.aqm, Aqm):
-                curve = _comparable(queue.aqm)
-                name = STOCK_WRED if curve == stock else _curve_name(curve)
-                out.update(_curve_rows(name, curve, running))
+            if isinstance(queue.aqm, Aqm) and Aspect.ECN not in kept:
+                name, more = _curve(_comparable(queue.aqm), running, now.get(index, {}).get("wred_profile"), stock)
+                out.update(more)
                 fields["wred_profile"] = name
             if fields:
-                desired[queue.index] = fields
+                desired[index] = fields
         for key, row in settle(running, QUEUE, port.name, desired).items():
             out.update({(QUEUE, key, field): value for field, value in row.items()})
     return out
+
+
+def _kept(queue: QueueQos, now: Fields, kept: frozenset[Aspect]) -> Fields:
+    """Returns the fields that stay; what cannot be read of another class's queue stays too."""
+    fields = (
+        ("scheduler", Aspect.SCHEDULERS, queue.scheduler),
+        ("wred_profile", Aspect.ECN, queue.aqm),
+    )
+    is_others = Aspect.OTHERS in kept
+    return {
+        field: now[field]
+        for field, aspect, wanted in fields
+        if field in now and (aspect in kept or (is_others and wanted is UNKNOWN))
+    }
+
+
+def _scheduler(wanted: Scheduler, running: Tables, now: str | None) -> tuple[str, dict[Path, Value]]:
+    """Returns the name to bind and the rows of ours that it needs; `now` is what is bound."""
+    if now is not None and standing.says_scheduler(running, now, wanted):
+        return now, {}
+    name = _scheduler_name(wanted)
+    return name, _scheduler_rows(name, wanted)
+
+
+def _curve(wanted: Aqm, running: Tables, now: str | None, stock: Aqm | None) -> tuple[str, dict[Path, Value]]:
+    """Likewise of a curve; `stock` is the one that goes by the stock name."""
+    if now is not None and standing.says_curve(running, now, wanted):
+        return now, {}
+    name = STOCK_WRED if wanted == stock else _curve_name(wanted)
+    return name, _curve_rows(name, wanted, running)
 
 
 def _comparable(aqm: Aqm) -> Aqm:

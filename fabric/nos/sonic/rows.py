@@ -20,7 +20,7 @@ Slots: TypeAlias = dict[str, dict[int, Fields]]
 
 NOT_PORTS: Final = frozenset({"global", "GLOBAL", "CPU"})
 
-_RANGE: Final = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE: Final = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")  # no device has more queues; 0-999999999 is no range
 _OLD_REFERENCE: Final = re.compile(r"\[[^|\]]+\|([^\]]+)\]")  # db_migrator.py before version_3_0_4
 
 

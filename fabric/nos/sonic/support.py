@@ -1,5 +1,6 @@
 """What community SONiC cannot be told: asked for by name, refused by name, all at once, before anything is rendered."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,6 +13,7 @@ from fabric.qos import UNKNOWN, Aqm, AqmKind, DcbxMode, DeviceQos, PfcMode, Port
 __all__ = ("require",)
 
 _TIMES: Final = ("detection_time", "restoration_time")
+_NUMBER: Final = re.compile("[0-9]{1,9}")
 
 
 def require(qos: DeviceQos, running: Tables, *, adopt: bool = False) -> None:
@@ -47,7 +49,8 @@ def _require_polling(qos: DeviceQos, running: Tables) -> None:
     shorter = [
         port
         for port, row in by_port(running, PFC_WD).items()
-        if port not in ours and any(row.get(time, "").isdigit() and int(row[time]) < polling for time in _TIMES)
+        if port not in ours
+        and any(_NUMBER.fullmatch(row.get(time, "")) and int(row[time]) < polling for time in _TIMES)
     ]
     if shorter:
         raise PlanError(

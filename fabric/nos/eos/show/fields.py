@@ -1,18 +1,18 @@
 """Reading fields of EOS show output: JSON objects of any release, numbers that may be strings, short port names."""
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Final, cast
 
 from fabric.errors import FabricError
 from fabric.qos import UNKNOWN, Known
+from fabric.serial import SerialError, parse_json
 
 __all__ = ("count", "long_name", "read_object", "within")
 
 _SHORT: Final = re.compile(r"(Et|Ma|Po)(?=\d)")
 _LONG: Final = {"Et": "Ethernet", "Ma": "Management", "Po": "Port-Channel"}
-_NUMBER: Final = re.compile(r"\d[\d,]*")
+_NUMBER: Final = re.compile(r"[0-9][0-9,]{0,39}")  # a counter has 64 bits: 20 digits
 
 
 def read_object(output: str, *, command: str) -> Mapping[str, object]:
@@ -22,8 +22,8 @@ def read_object(output: str, *, command: str) -> Mapping[str, object]:
         FabricError: it printed something else.
     """
     try:
-        data = json.loads(output)
-    except json.JSONDecodeError as error:
+        data = parse_json(output)
+    except SerialError as error:
         raise FabricError(f"`{command}` did not print JSON", found=output.strip()[:80], expected="an object") from error
     if not isinstance(data, dict):
         raise FabricError(f"`{command}` did not print a JSON object", found=output.strip()[:80])

@@ -13,7 +13,7 @@ _INTERFACE: Final = re.compile(r"^Interface (\S+) detected \d+ LLDP neighbors:",
 _NEIGHBOUR: Final = re.compile(r"^  Neighbor (\S+), age", re.MULTILINE)
 _PORT_ID: Final = re.compile(r'Port ID +: "?([^"\n]*)"?')
 _SYSTEM: Final = re.compile(r'System Name: "([^"\n]*)"')
-_FRAME: Final = re.compile(r"Maximum Frame Size: (\d+) bytes")
+_FRAME: Final = re.compile(r"Maximum Frame Size: ([0-9]{1,9}) bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def pfc_status(output: str) -> tuple[PfcStatus, ...]:
         PfcStatus(
             port=long_name(row[1]),
             enabled=row[2].lower() == "yes",
-            priorities=frozenset(int(one) for one in re.findall(r"\d", row[3] or "")),
+            priorities=frozenset(int(one) for one in re.findall(r"[0-7]", row[3] or "")),
             active=row[4].lower() == "yes",
             note=row[5] or "",
         )

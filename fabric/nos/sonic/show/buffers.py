@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fabric.nos.sonic.show.table import count, pairs, tables
+from fabric.nos.sonic.show.table import count, padded, pairs, tables
 from fabric.qos import UNKNOWN, Known
 
 __all__ = ("Buffers", "Neighbour", "Pool", "Profile", "WredProfile", "buffers", "ecn_profiles", "lldp_neighbours")
@@ -114,7 +114,7 @@ def lldp_neighbours(text: str) -> dict[str, tuple[Neighbour, ...]]:
     out: dict[str, tuple[Neighbour, ...]] = {}
     for table in tables(text):
         if table.columns[0] == "LocalPort":
-            for port, system, port_id, capability, description in table.rows:
+            for port, system, port_id, capability, description in (padded(one, 5) for one in table.rows):
                 out[port] = (*out.get(port, ()), Neighbour(system, port_id, capability, description))
     return out
 

@@ -5,13 +5,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from fabric.nos.sonic.show.table import count, tables
+from fabric.nos.sonic.show.table import count, padded, tables
 from fabric.qos import Known
 
 __all__ = ("PauseHistory", "asymmetric", "counters", "history", "priorities")
 
 _TIME: Final = "%m/%d/%Y, %H:%M:%S"  # sonic-utilities scripts/pfcstat
-_PRIORITY: Final = re.compile(r"PFC(\d)")
+_PRIORITY: Final = re.compile(r"PFC([0-9])")
+
+_ONE: Final = re.compile(r"[0-7]")
 
 PerPriority = tuple[Known[int], ...]
 
@@ -47,7 +49,7 @@ def history(text: str) -> dict[str, dict[int, PauseHistory]]:
     rows = [
         row for table in tables(_one_table(text)) if table.columns[:2] == ("Port", "Priority") for row in table.rows
     ]
-    for port, priority, transitions, total, recent, at in rows:
+    for port, priority, transitions, total, recent, at in (padded(one, 6) for one in rows):
         match = _PRIORITY.fullmatch(priority)
         if match is not None:
             out.setdefault(port, {})[int(match[1])] = PauseHistory(
@@ -59,13 +61,20 @@ def history(text: str) -> dict[str, dict[int, PauseHistory]]:
 def priorities(text: str) -> dict[str, tuple[int, ...]]:
     """Returns port → lossless priorities, of `show pfc priority`; a port without any is not listed."""
     rows = [row for table in tables(text) if table.columns[-1] == "Lossless priorities" for row in table.rows]
-    return {port: tuple(int(one) for one in listed.split(",") if one.isdigit()) for port, listed in rows}
+    return {
+        port: tuple(int(one) for one in listed.split(",") if _ONE.fullmatch(one)) for port, listed in map(_two, rows)
+    }
 
 
 def asymmetric(text: str) -> dict[str, bool]:
     """Returns port → asymmetric PFC, of `show pfc asymmetric`."""
     rows = [row for table in tables(text) if table.columns[-1] == "Asymmetric" for row in table.rows]
-    return {port: state == "on" for port, state in rows}
+    return {port: state == "on" for port, state in map(_two, rows)}
+
+
+def _two(row: tuple[str, ...]) -> tuple[str, str]:
+    port, value = padded(row, 2)
+    return port, value
 
 
 def _one_table(text: str) -> str:

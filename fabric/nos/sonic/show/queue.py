@@ -1,11 +1,11 @@
 """`show queue …`. Text or JSON in, numbers out."""
 
-import json
 from dataclasses import dataclass
 
 from fabric.errors import FabricError
-from fabric.nos.sonic.show.table import count, tables
+from fabric.nos.sonic.show.table import count, padded, tables
 from fabric.qos import UNKNOWN, Known
+from fabric.serial import SerialError, parse_json
 
 __all__ = ("QueueCount", "VoqCount", "WredCount", "counters", "voq_counters", "watermarks", "wred", "wred_total")
 
@@ -50,7 +50,7 @@ def counters(text: str) -> dict[str, dict[str, QueueCount]]:
     rows = _rows(text, "Counter/pkts")
     out: dict[str, dict[str, QueueCount]] = {}
     for port, label, *cells in rows:
-        packets, size, dropped, dropped_size = (count(cell) for cell in cells[:4])
+        packets, size, dropped, dropped_size = (count(cell) for cell in padded(cells, 4))
         out.setdefault(port, {})[label] = QueueCount(packets, size, dropped, dropped_size)
     return out
 
@@ -84,12 +84,14 @@ def voq_counters(text: str) -> dict[str, dict[str, VoqCount]]:
         FabricError: the output is no such JSON.
     """
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FabricError("VOQ counters are not JSON", found=error.msg, where=f"line {error.lineno}") from error
+        data = parse_json(text)
+    except SerialError as error:
+        raise FabricError("VOQ counters are not JSON", found=str(error)) from error
+    if not isinstance(data, dict):
+        raise FabricError("VOQ counters are no object of ports", found=type(data).__name__)
     out: dict[str, dict[str, VoqCount]] = {}
     for port, queues in data.items():
-        for label, fields in queues.items():
+        for label, fields in queues.items() if isinstance(queues, dict) else ():
             if isinstance(fields, dict):  # beside the queues stands the time of the reading
                 cells = ("totalpacket", "totalbytes", "droppacket", "dropbytes", "creditWDPkts")
                 out.setdefault(port, {})[label] = VoqCount(*(count(str(fields.get(cell, ""))) for cell in cells))
@@ -111,5 +113,5 @@ def _rows(text: str, third_column: str) -> list[tuple[str, ...]]:
 
 
 def _wred(cells: list[str]) -> WredCount:
-    dropped, dropped_size, marked, marked_size = (count(cell) for cell in cells[:4])
+    dropped, dropped_size, marked, marked_size = (count(cell) for cell in padded(cells, 4))
     return WredCount(dropped, dropped_size, marked, marked_size)

@@ -11,12 +11,12 @@ from typing import Final
 
 from fabric.qos import UNKNOWN, Known
 
-__all__ = ("Table", "count", "pairs", "tables")
+__all__ = ("Table", "count", "padded", "pairs", "tables")
 
 _DASHES: Final = re.compile(r"\s*-{2,}(\s{2,}-+)*\s*|\s*-+(\s{2,}-+)+\s*")
 _GROUP: Final = re.compile(r"-+")
 _UNREAD: Final = frozenset({"", "N/A", "n/a", "-", "NA"})
-_NUMBER: Final = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
+_NUMBER: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3}){1,12}|[0-9]{1,30}")  # a counter has 64 bits: 20 digits
 _TITLE: Final = re.compile(r"(\w[\w ]*):\s*(\S*)")
 _PAIR: Final = re.compile(r"(\S+)\s{2,}(\S.*?)\s*")
 
@@ -41,6 +41,11 @@ def count(cell: str) -> Known[int]:
     if text in _UNREAD or _NUMBER.fullmatch(text) is None:
         return UNKNOWN
     return int(text.replace(",", ""))
+
+
+def padded(row: Sequence[str], cells: int) -> tuple[str, ...]:
+    """Returns the first cells of a row, as many as asked for: "" where a cut-off table has none."""
+    return (*row[:cells], *("",) * (cells - len(row)))
 
 
 def tables(text: str) -> tuple[Table, ...]:

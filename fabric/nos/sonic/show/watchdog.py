@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fabric.nos.sonic.show.table import count, tables
+from fabric.nos.sonic.show.table import count, padded, tables
 from fabric.qos import UNKNOWN, Known
 from fabric.state import WatchdogCounters
 
 __all__ = ("PortSetting", "QueueStorm", "Setting", "setting", "storms")
 
-_POLLING: Final = re.compile(r"Changed polling interval to (\d+)\s*ms(?: on (\S+))?")
+_POLLING: Final = re.compile(r"Changed polling interval to ([0-9]{1,9})\s*ms(?: on (\S+))?")
 _BIG_RED_SWITCH: Final = re.compile(r"BIG_RED_SWITCH status is (\S+?)(?: on (\S+))?")
-_QUEUE: Final = re.compile(r"(.+):(\d+)")
+_QUEUE: Final = re.compile(r"(.+):([0-9]{1,4})")
+_STORM_CELLS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def storms(text: str) -> dict[str, dict[int, QueueStorm]]:
     for table in tables(text):
         if table.columns[:2] != ("QUEUE", "STATUS"):
             continue
-        for row in table.rows:
+        for row in (padded(one, _STORM_CELLS) for one in table.rows):
             match = _QUEUE.fullmatch(row[0])
             if match is not None:
                 out.setdefault(match[1], {})[int(match[2])] = _storm(int(match[2]), row)
