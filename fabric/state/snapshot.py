@@ -100,12 +100,14 @@ class Snapshot:
     Attributes:
         label: what it is for: `before`, `after`, `idle-1`.
         unix_s: wall time, for people.
+        is_settled: hosts and targets were read twice and no packet had moved: their readings are one moment.
     """
 
     label: str
     unix_s: float
     sets: tuple[CounterSet, ...] = ()
     missing: tuple[Missing, ...] = ()
+    is_settled: bool = False
 
     def of(self, source: Source) -> CounterSet | None:
         """Returns the counters of that source, None when it gave none."""

@@ -25,6 +25,7 @@ from fabric.verify.model import (
     Verdict,
     VerdictStatus,
 )
+from fabric.verify.settled import stood, volume_cache_ns
 from fabric.verify.text import verdict_text
 
 __all__ = (
@@ -47,5 +48,7 @@ __all__ = (
     "Verdict",
     "VerdictStatus",
     "judge",
+    "stood",
     "verdict_text",
+    "volume_cache_ns",
 )

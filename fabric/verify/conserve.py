@@ -164,7 +164,8 @@ def _whole(facts: Facts, traffic_class: TrafficClass) -> Book:
     strangers = _strangers(facts, traffic_class)
     if strangers:
         return _because(book, f"packets of the class left at ports that are not sampled: {', '.join(strangers)}")
-    return _closed(book, is_exact=_is_closed(facts, traffic_class), tolerance=_tolerance(facts, traffic_class))
+    tolerance = 0 if _is_settled(facts) else _tolerance(facts, traffic_class)
+    return _closed(book, is_exact=_is_closed(facts, traffic_class), tolerance=tolerance)
 
 
 def _into(facts: Facts, traffic_class: TrafficClass, switch: str) -> Book:
@@ -266,6 +267,11 @@ def _tolerance(facts: Facts, traffic_class: TrafficClass) -> int:
         return 0
     span_ns = max((one.span_ns for one in facts.idle.windows), default=0)
     return ceil(packets * _skew_ns(facts) / span_ns) if span_ns > 0 else 0
+
+
+def _is_settled(facts: Facts) -> bool:
+    """Whether both readings of hosts and targets are one moment each: nothing was under way between them."""
+    return facts.evidence.before.is_settled and facts.evidence.after.is_settled
 
 
 def _skew_ns(facts: Facts) -> int:

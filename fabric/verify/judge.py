@@ -60,14 +60,14 @@ def judge(evidence: Evidence) -> Verdict:
         findings=findings,
         per_class=tuple(_class_result(scene, one, status) for one in facts.lossless),
         per_link=tuple(_link_result(one) for one in scene.books),
-        per_device=tuple(_device_result(facts, one) for one in _devices(facts)),
+        per_device=tuple(_device_result(scene, one) for one in _devices(facts)),
         pause_share=pause_shares(facts),
         storms=storms(facts),
         marks_before_pauses=marks_before_pauses(facts),
         victims=victims(facts),
         unobservable=unobservable(scene),
         invalid=invalid,
-        notes=notes(facts),
+        notes=(*notes(facts), *_sent_again(scene)),
     )
 
 
@@ -210,12 +210,21 @@ def _devices(facts: Facts) -> tuple[str, ...]:
     return (*dict.fromkeys(end.device for end in facts.ends), *facts.switches)
 
 
-def _device_result(facts: Facts, device: str) -> DeviceVerdict:
+def _sent_again(scene: Scene) -> Iterator[str]:
+    """What was sent again although every packet had come, for people."""
+    for one in scene.facts.readings:
+        if one.event in scene.excused and is_above(one.value) and scene.facts.must_stand(one):
+            where = f"{one.source} {one.name} +{one.value}"
+            yield f"sent again, and no packet is missing: {where}: a timer ran out early, or an end was slow"
+
+
+def _device_result(scene: Scene, device: str) -> DeviceVerdict:
+    facts = scene.facts
     readings = [one for one in facts.readings if one.source.device == device and facts.must_stand(one)]
     moved = tuple(
         Moved(one.source.place, one.name, one.value, one.event.value)
         for one in readings
-        if one.value is not UNKNOWN and one.value > 0
+        if one.value is not UNKNOWN and one.value > 0 and one.event not in scene.excused
     )
     voids = [void.why for void in facts.differences.voids if void.source.device == device]
     blind = tuple(f"{source}: {why}" for source, why in facts.differences.unobservable if source.device == device)

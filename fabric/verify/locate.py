@@ -39,7 +39,7 @@ def locate(scene: Scene) -> tuple[LossFinding, ...]:
 def _left(scene: Scene, explained: set[Event]) -> list[Reading]:
     facts = scene.facts
     moved = [one for one in facts.readings if facts.must_stand(one) and is_above(one.value)]
-    return [one for one in moved if one.event not in explained]
+    return [one for one in moved if one.event not in explained | scene.excused]
 
 
 def _unexplained(one: Reading) -> LossFinding:

@@ -11,14 +11,16 @@ from typing import Final
 from fabric.verify.events import Event, Meaning, Per, Row
 from fabric.verify.table import TABLE
 
-__all__ = ("IN_SEEN", "LOSS_SEEN", "OUT_SEEN", "RDMA_FAMILIES", "counts", "meaning", "width")
+__all__ = ("AGAIN", "IN_SEEN", "LOSS_SEEN", "OUT_SEEN", "RDMA_FAMILIES", "counts", "meaning", "width")
 
 RDMA_FAMILIES: Final = ("mlx5", "bnxt_re", "irdma", "rxe", "ionic")
 SWITCH_FAMILIES: Final = ("sonic", "eos")
 # what tells of a packet lost on its way to the device, or from it; a timer tells of either
 IN_SEEN: Final = frozenset({Event.GAP_SEEN, Event.READ_GAP})
 OUT_SEEN: Final = frozenset({Event.GAP_NAKED, Event.ACK_TIMEOUT})
-LOSS_SEEN: Final = frozenset({*IN_SEEN, *OUT_SEEN, Event.DUPLICATE, Event.RETRANSMITTED, Event.QP_DEAD})
+# what was sent again, for a loss or without one
+AGAIN: Final = frozenset({Event.ACK_TIMEOUT, Event.DUPLICATE, Event.RETRANSMITTED})
+LOSS_SEEN: Final = frozenset({*IN_SEEN, *OUT_SEEN, *AGAIN, Event.QP_DEAD})
 
 
 def meaning(family: str, name: str) -> Meaning | None:

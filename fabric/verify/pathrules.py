@@ -8,14 +8,14 @@ from fabric.state import SourceKind
 from fabric.verify.conserve import Book, Part
 from fabric.verify.events import Event
 from fabric.verify.facts import Reading, is_above
-from fabric.verify.meanings import LOSS_SEEN
+from fabric.verify.meanings import AGAIN, LOSS_SEEN
 from fabric.verify.model import Hop, StreamSummary, VerdictStatus
 from fabric.verify.rules import Hit, LocateRule, status_of
 from fabric.verify.scene import Scene, end_of, hop_text, part_text
 
 __all__ = ("PATH_RULES",)
 
-_SLOW: Final = frozenset({Event.ACK_TIMEOUT, Event.DUPLICATE, Event.RETRANSMITTED, Event.QP_DEAD})
+_SLOW: Final = frozenset({*AGAIN, Event.QP_DEAD})
 _MANY: Final = 16  # candidates that are still worth naming
 _DAMAGED: Final = frozenset({"wrong", "torn"})
 
@@ -90,6 +90,8 @@ def _hops_of(scene: Scene, book: Book, suspects: tuple[Hop, ...]) -> list[Hop]:
         return [hop for hop in directed if (hop.near.device, hop.near.port) == (book.device, book.port)]
     into = [hop for hop in directed if hop.far.device == book.device]
     narrowed = [hop for hop in into if hop in suspects]
+    if not scene.pairs and scene.is_late_by_itself:  # timers point somewhere, but not always to what was lost
+        return [*narrowed, *(hop for hop in into if hop not in narrowed)]
     return narrowed or into
 
 
@@ -139,11 +141,15 @@ def _reordered(scene: Scene) -> Iterator[Hit]:
 
 
 def _timers(scene: Scene) -> Iterator[Hit]:
-    """Timers alone: an end was slow, or a packet was lost that nobody else counts."""
+    """Timers alone: an end was slow, or a packet was lost that nobody else counts.
+
+    Where it is proven that every packet came, they are no reason for doubt: see `health.notes`.
+    """
     if scene.is_loss_seen:
         return
-    for device in sorted({one.source.device for one in _moved(scene, *_SLOW)}):
-        moved = [one for one in _moved(scene, *_SLOW) if one.source.device == device]
+    late = [one for one in _moved(scene, *_SLOW) if one.event not in scene.excused]
+    for device in sorted({one.source.device for one in late}):
+        moved = [one for one in late if one.source.device == device]
         void = sorted(scene.facts.void_devices & {*scene.facts.peers(device), device})
         because = f"; {', '.join(void)} began anew meanwhile" if void else ""
         evidence = ", ".join(f"{one.name} +{one.value}" for one in moved) + because

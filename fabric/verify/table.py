@@ -196,6 +196,8 @@ _NETDEV: Final = (
             ("rx_oversize_pkts_phy rx_crc_errors rx_fcs_errors", Event.LINK_ERROR, _P, _ZERO, Way.IN),
             ("rx_corrected_bits_phy", Event.BITS_CORRECTED, _E, _BOUNDED, Way.IN),
             ("link_down_events_phy", Event.LINK_DOWN, _E, _ZERO, Way.BOTH),
+            # of every driver: /sys/class/net/*/carrier_down_count, Linux Documentation/ABI/testing/sysfs-class-net
+            ("carrier_down_count", Event.LINK_DOWN, _E, _ZERO, Way.BOTH),
             ("outbound_pci_buffer_overflow", Event.DEVICE_DROP, _P, _ZERO, Way.IN),
             ("outbound_pci_stalled_wr outbound_pci_stalled_wr_events", Event.SLOW_HOST, _E, _BOUNDED, Way.LOCAL),
             ("tx_pause_storm_warning_events tx_pause_storm_error_events storm_events", Event.STORM, _E, _ZERO, Way.IN),

@@ -141,7 +141,7 @@ def ready(setting: Setting, expansion: Expansion, goal: Goal, seconds: float) ->
         idle,
         goal,
         seconds,
-        before=setting.collector.snapshot("before") if asked.options.scratch else idle[1],
+        before=setting.collector.snapshot("before", settle=True) if asked.options.scratch else idle[1],
         links=links_of(setting, expansion),
         speeds_mbps={(switch.name, port.name): port.speed_mbps for switch in fabric.switches for port in switch.ports},
         is_marked=any(one.policy.ecn_enabled for one in fabric.hosts)

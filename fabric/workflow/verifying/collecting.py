@@ -12,6 +12,7 @@ from fabric.intent import Fabric, Loaded
 from fabric.plan import FabricPlan
 from fabric.state import CounterSet, Missing, Snapshot, Source, SourceKind
 from fabric.state.snapshot import from_port
+from fabric.verify import stood, volume_cache_ns
 from fabric.workflow.environment import Environment
 from fabric.workflow.evidence import read_counters
 from fabric.workflow.stopwatch import Stopwatch
@@ -20,6 +21,7 @@ from fabric.workflow.verifying.reaching import Way, Ways
 
 __all__ = ("Collector", "cache_s", "machines_of")
 
+_SETTLES: Final = 6  # a fabric in production may never be silent between two readings: then the books have a tolerance
 # SONiC polls queue and priority group counters every 10 s (sonic-utilities counterpoll, QUEUE_STAT and PG_DROP_STAT);
 # for EOS no document of ours gives a period: unconfirmed, the same is waited for
 _SWITCH_CACHE_NS: Final = 10_000_000_000
@@ -66,22 +68,35 @@ class Collector:
     environment: Environment
     workers: int = 8
 
-    def snapshot(self, label: str, *, switches: bool = True, wait_s: float = 0.0) -> Snapshot:
+    def snapshot(self, label: str, *, switches: bool = True, wait_s: float = 0.0, settle: bool = False) -> Snapshot:
         """Returns what everybody has counted.
 
         Args:
             label: of the snapshot.
             switches: the switches too.
             wait_s: how long a machine that does not answer is tried again.
+            settle: hosts and targets are read again, some times, until no packet has moved between two readings.
         """
         unix_s = self.environment.clock.unix_s()
-        readings = self.ways.each(self.machines, self._read, failed=unreached, wait_s=wait_s)
-        sets = tuple(one for reading in readings for one in reading.sets)
-        missing = tuple(one for reading in readings for one in reading.missing)
+        sets, missing = self._machines(wait_s)
+        more: tuple[CounterSet, ...] = ()
+        gone: tuple[Missing, ...] = ()
         if switches and self.plan.switches:
             more, gone = self._switches()
-            sets, missing = (*sets, *more), (*missing, *gone)
-        return Snapshot(label, unix_s, sets, missing)
+        is_settled = False
+        for _ in range(_SETTLES if settle else 0):
+            self.environment.clock.sleep_s(volume_cache_ns(sets) / 1e9)
+            again, lacking = self._machines(wait_s)
+            is_settled = stood(sets, again)
+            sets, missing = again, lacking
+            if is_settled:
+                break
+        return Snapshot(label, unix_s, (*sets, *more), (*missing, *gone), is_settled)
+
+    def _machines(self, wait_s: float) -> tuple[tuple[CounterSet, ...], tuple[Missing, ...]]:
+        readings = self.ways.each(self.machines, self._read, failed=unreached, wait_s=wait_s)
+        sets = tuple(one for reading in readings for one in reading.sets)
+        return sets, tuple(one for reading in readings for one in reading.missing)
 
     def _read(self, machine: Machine, way: Way) -> MachineReading:
         clock = self.environment.clock

@@ -23,8 +23,9 @@ __all__ = ("Machine", "MachineReading", "rdma_place", "read_machine", "unreached
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
 _LIFESPAN_MS: Final = 10  # hosts.md 5.1: hw_counters are cached for that long unless `lifespan` says else
 # bnxt_en has its counters written into memory once a second (stats-block-usecs 1000000); mlx5 asks when it is asked
+_CARRIER: Final = "carrier_down_count"
 _NETDEV_CACHE_NS: Final = 1_000_000_000
-_PER_NIC: Final = 4
+_PER_NIC: Final = 5
 _HARDWARE: Final = frozenset(RDMA_FAMILIES) - {"rxe"}
 
 
@@ -89,7 +90,9 @@ def unreached(machine: Machine, why: str) -> MachineReading:
 
 def _questions(fact: NicFacts) -> list[Question]:
     port = checked.netdev(fact.port)
-    questions: list[Question] = [("ethtool", "-S", port), ("stat", "-L", "-c", "%i", f"/sys/class/net/{port}")]
+    place = f"/sys/class/net/{port}"
+    down = ("cat", f"{place}/{_CARRIER}")
+    questions: list[Question] = [("ethtool", "-S", port), down, ("stat", "-L", "-c", "%i", place)]
     if not fact.rdma_device:
         return [*questions, ("true",), ("true",)]
     base = f"/sys/class/infiniband/{checked.rdma_device(fact.rdma_device)}"
@@ -117,7 +120,7 @@ def _of_nic(
     answers: Sequence[ExecResult],
     common: tuple[dict[str, tuple[tuple[str, int], ...]], str, int],
 ) -> Iterator[CounterSet | Missing]:
-    statistics, netdev_inode, rdma_inode, files = answers
+    statistics, carrier, netdev_inode, rdma_inode, files = answers
     listed, boot, now_ns = common
     place = rdma_place(fact)
     if place:
@@ -135,19 +138,23 @@ def _of_nic(
     elif nic.family in RDMA_FAMILIES:
         source = Source(machine.name, nic.netdev, machine.kind, nic.family)
         yield Missing(source, f"there is no RDMA device on {nic.netdev}")
-    yield from _of_netdev(machine, nic, statistics, _epoch(boot, netdev_inode), now_ns)
+    yield from _of_netdev(machine, nic, (statistics, carrier), _epoch(boot, netdev_inode), now_ns)
 
 
 def _of_netdev(
-    machine: Machine, nic: HostNic, answer: ExecResult, epoch: str, now_ns: int
+    machine: Machine, nic: HostNic, answers: tuple[ExecResult, ExecResult], epoch: str, now_ns: int
 ) -> Iterator[CounterSet | Missing]:
-    """The netdev's own counters; none of a netdev below Soft-RoCE, which counts nothing of RoCE by class."""
+    """The netdev's own counters; of one below Soft-RoCE, which counts nothing of RoCE by class, those of its link."""
     source = Source(machine.name, nic.netdev, machine.kind, "netdev")
+    answer, carrier = answers
     try:
-        values = read_statistics(answer.stdout) if answer.ok else {}
+        values = dict(read_statistics(answer.stdout)) if answer.ok else {}
     except HostError:
         values = {}
-    if any(meaning("netdev", name) is not None for name in values):
+    is_known = any(meaning("netdev", name) is not None for name in values)
+    if carrier.ok and carrier.stdout.strip().isdecimal():
+        values[_CARRIER] = int(carrier.stdout)
+    if is_known or (_CARRIER in values and nic.family not in _HARDWARE):
         counters = _counters("netdev", values.items())
         yield CounterSet(source, epoch, now_ns, cache_ns=_NETDEV_CACHE_NS, counters=counters)
     elif nic.family in _HARDWARE:

@@ -117,7 +117,7 @@ def idle_pair(setting: Setting) -> tuple[Snapshot, Snapshot]:
         wait_s = max(asked.options.idle_s, cache_s(first) + _MARGIN_S)
         _tell(asked, "idle", f"{wait_s:.0f} s without load")
         asked.environment.clock.sleep_s(wait_s)
-        return first, setting.collector.snapshot("before")
+        return first, setting.collector.snapshot("before", settle=True)
 
 
 def _loaded(setting: Setting, expansion: Expansion, frame: Evidence, drill: Drill | None) -> Measured:
@@ -153,7 +153,7 @@ def settled(setting: Setting, before: Snapshot) -> Snapshot:
     wait_s = max(asked.options.quiesce_s, cache_s(before)) + _MARGIN_S
     _tell(asked, "quiesce", f"{wait_s:.0f} s for what comes late")
     asked.environment.clock.sleep_s(wait_s)
-    return setting.collector.snapshot("after", wait_s=_BACK_S)
+    return setting.collector.snapshot("after", wait_s=_BACK_S, settle=True)
 
 
 def _prepare(setting: Setting, expansion: Expansion) -> None:

@@ -197,6 +197,31 @@ def test_a_load_that_began_before_the_first_reading_proves_nothing() -> None:
     assert judge(replace(evidence(), load_started_ns=-1)).status is VerdictStatus.INVALID
 
 
+def test_timers_that_ran_out_prove_nothing_against_books_that_prove_that_all_came() -> None:
+    found = evidence({HOST: {"local_ack_timeout_err": 2}, TARGET: {"duplicate_request": 3}})
+    assert judge(found).status is VerdictStatus.INVALID
+    verdict = judge(settled(found))
+    assert verdict.status is VerdictStatus.PASS
+    assert {one.status for one in verdict.per_device} == {VerdictStatus.PASS}
+    assert any("h1 mlx5_0/1 local_ack_timeout_err +2" in one for one in verdict.notes)
+    dead = settled(evidence({HOST: {"local_ack_timeout_err": 8, "req_cqe_error": 1}}))
+    assert judge(dead).status is VerdictStatus.INVALID  # a queue pair that died is never excused
+
+
+def test_of_several_timers_some_may_be_about_the_packet_and_some_about_its_answer() -> None:
+    moves = {
+        HOST: {"local_ack_timeout_err": 2},
+        TARGET: {"duplicate_request": 1},
+        TARGET_NIC: {"rx_prio3_packets": 299},
+    }
+    found = without(evidence(moves), TO_HOST, TO_TARGET)
+    earlier = replace(found.before, sets=tuple(replace(one, at_ns=one.at_ns - SECOND) for one in found.before.sets))
+    verdict = judge(replace(found, idle=(earlier, found.before)))
+    places = " ".join(one.place for one in verdict.findings)
+    assert "h1/data0 -> s1/Ethernet0" in places
+    assert "t1/data0 -> s1/Ethernet4" in places
+
+
 # --- what was not observed ------------------------------------------------------------------------------------------
 
 
@@ -258,6 +283,32 @@ def test_what_flows_without_load_may_be_under_way_between_two_readings() -> None
     late = replace(found.after, sets=tuple(replace(one, span_ns=SECOND // 100) for one in found.after.sets))
     assert judge(replace(found, after=late)).status is VerdictStatus.FAIL
     assert judge(replace(found, after=late, idle=(earlier, found.before))).status is VerdictStatus.PASS
+
+
+def settled(found: Evidence) -> Evidence:
+    """Returns the evidence with readings that are one moment each."""
+    return replace(found, before=replace(found.before, is_settled=True), after=replace(found.after, is_settled=True))
+
+
+def chatting(found: Evidence) -> Evidence:
+    """Returns the evidence with packets of the class on the way all the time, by the snapshots without load."""
+    earlier = replace(
+        found.before,
+        sets=tuple(
+            replace(one, at_ns=-SECOND, counters=tuple(replace(own, value=4990) for own in one.counters))
+            for one in found.before.sets
+        ),
+    )
+    late = replace(found.after, sets=tuple(replace(one, span_ns=SECOND // 4) for one in found.after.sets))
+    return replace(found, after=late, idle=(earlier, found.before))
+
+
+def test_one_lost_packet_hides_in_what_is_on_the_way_unless_the_readings_are_one_moment() -> None:
+    found = chatting(evidence({HOST_NIC: {"rx_prio3_packets": 999}}))
+    assert judge(found).lost == 0  # it may be under way
+    verdict = judge(settled(found))
+    assert verdict.status is VerdictStatus.FAIL
+    assert verdict.lost == 1
 
 
 def test_pairs_whose_loss_nobody_would_see_prove_nothing() -> None:

@@ -154,6 +154,17 @@ def test_a_port_that_flaps_is_named(sessions: Running) -> None:
     assert caused(verdict, "link-flap", f"leaf1/{TARGET_PORT}"), verdict.findings
 
 
+def test_a_watchdog_that_trips_is_named(sessions: Running) -> None:
+    site = sessions.driven.site
+
+    def storm() -> None:
+        site.ask("fault-add", kind="storm", switch="leaf1", port=HOST_PORT, priority=3, duration_ms=1500)
+
+    verdict = sessions.verdict(Timed(6.0, storm))
+    assert verdict.status is VerdictStatus.FAIL
+    assert caused(verdict, "watchdog-tripped", f"leaf1/{HOST_PORT}"), verdict.findings
+
+
 def test_a_switch_that_gives_no_counters_lowers_the_grade_and_is_listed(sessions: Running) -> None:
     setting = sessions.setting
     access = {**setting.asked.loaded.access}
@@ -164,6 +175,15 @@ def test_a_switch_that_gives_no_counters_lowers_the_grade_and_is_listed(sessions
     assert verdict.grade is not Grade.A
     assert any(one.startswith("leaf1") for one in verdict.unobservable)
     assert verdict.packets is not UNKNOWN
+
+
+def test_counters_that_begin_anew_void_the_run(sessions: Running) -> None:
+    def again() -> None:
+        sessions.driven.sh("host2", "rdma link delete rxe_data0; rdma link add rxe_data0 type rxe netdev data0")
+
+    verdict = sessions.verdict(Timed(5.0, again))
+    assert verdict.status is VerdictStatus.INVALID
+    assert any("host2" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
 
 
 def test_a_host_that_reboots_under_the_load_voids_the_run(sessions: Running) -> None:
