@@ -8,9 +8,9 @@ import pytest
 from fabric.verify import VerdictStatus
 from tests.vm.fabrics import Driven, Saved
 from tests.vm.incast.test_wrong import pfc_off, without_dscp
-from tests.vm.verify.verifying import running
+from tests.vm.verifying import running
 
-pytestmark = pytest.mark.vm_verify
+pytestmark = pytest.mark.vm
 
 _LOAD: Final = """\
 span: 8MiB

@@ -3,50 +3,23 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from fabric.lab.vm import Image
 from fabric.lab.wire.frame import parse
 from fabric.lab.wire.pcap import read_pcap
 from fabric.lab.wire.roce import read_bth
-from tests.vm.fabrics import Driven, driven_lab, state_of_host
+from tests.vm.fabrics import state_of_host
+from tests.vm.lab.conftest import HOSTS, MACHINES, Provisioned
 from tests.vm.traffic import grown, namespaces, read_all, rxe_counters
 
 pytestmark = pytest.mark.vm
 
-HOSTS: Final = ("host1", "host2")
-MACHINES: Final = (*HOSTS, "target1")
 ROCE_DSCP: Final = 26
 BACK_S: Final = 120.0
-
-
-@dataclass(slots=True)
-class Provisioned:
-    """The lab after its first provisioning. before: by device, what it was when it was bare."""
-
-    driven: Driven
-    run: str
-    before: dict[str, str] = field(default_factory=dict)
-
-
-@pytest.fixture(scope="module")
-def provisioned(image: Image) -> Iterator[Provisioned]:
-    del image
-    with driven_lab("lab") as driven:
-        before = {one: state_of_host(driven, one) for one in MACHINES} | driven.site.ask("configs")
-        start = time.monotonic()
-        done = driven.fabricctl("provision")
-        print(f"provision of bare machines: {time.monotonic() - start:.0f} s")
-        assert done.status == 0, done.stdout + done.stderr
-        assert set(done.outcomes().values()) == {"committed"}
-        assert set(done.outcomes()) == {"leaf1", *MACHINES}
-        yield Provisioned(driven, done.document["run_folder"], before)
 
 
 def roce_dscps(path: Path) -> Counter[int]:
@@ -133,7 +106,7 @@ def test_all_comes_back_after_a_reboot_of_host_and_target(provisioned: Provision
 def test_rollback_brings_everything_to_where_it_was(provisioned: Provisioned) -> None:
     """By the command line, and from the same state again by the playbook."""
     driven = provisioned.driven
-    saved = driven.folder / "saved"
+    saved = driven.folder / "used"
     driven.site.save_all(saved)
 
     done = driven.fabricctl("rollback", provisioned.run)
