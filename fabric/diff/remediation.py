@@ -36,7 +36,7 @@ def changes(
     wanted = [*_removals(running, intended), *_puts(running, intended, rules)]
     allowed = [one for one in wanted if adopt or not _of_any(intended.device_wide, one.path)]
     held_back = [one for one in wanted if not (adopt or not _of_any(intended.device_wide, one.path))]
-    forward = _in_order(allowed, rules)
+    forward = _emptied_last(_in_order(allowed, rules), running)
     wide = any(_of_any(intended.device_wide, one.path) for one in wanted)
     return ChangeSet(
         device=intended.device,
@@ -69,10 +69,10 @@ def future(tree: Tree, steps: Iterable[Change]) -> Tree:
 
 def rollback_of(running: Tree, forward: Sequence[Change]) -> tuple[Change, ...]:
     """Returns the changes that bring `future(running, forward)` back to `running`."""
-    mirror = [one.inverse for one in reversed(forward)]
+    full = running.containers()
+    mirror = [one.inverse for one in reversed(forward) if not (one.op is Op.ADD and one.path in full)]
     added = {one.path for one in forward if one.op is Op.ADD}
     filled = dict.fromkeys(up for path in added for up in _ancestors(path) if up in running)
-    full = running.containers()
     return (*mirror, *(Change(op=Op.ADD, path=up) for up in filled if up not in full))
 
 
@@ -109,6 +109,14 @@ def _in_order(steps: Sequence[Change], rules: DiffRules) -> list[Change]:
     puts.sort(key=lambda one: _rank(one.path, rules))
     removals.sort(key=lambda one: _rank(one.path, rules))
     return [*puts, *reversed(removals)]
+
+
+def _emptied_last(steps: list[Change], running: Tree) -> list[Change]:
+    """Returns the steps, behind them those that keep a container which the others empty: some devices drop it then."""
+    bare = [one for one in steps if one.op is Op.ADD and one.after is None]
+    full = running.containers() if bare else frozenset()
+    emptied = {one.path for one in bare if one.path in full}
+    return [*(one for one in steps if one.path not in emptied), *(one for one in bare if one.path in emptied)]
 
 
 def _rank(path: Path, rules: DiffRules) -> int:

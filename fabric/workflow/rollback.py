@@ -108,7 +108,7 @@ def _reversed(past: _Past, texts: Mapping[str, str]) -> tuple[tuple[DeviceChange
         if change.device not in texts:
             continue
         try:
-            backs.append(reverse(change, texts[change.device]))
+            backs.append(reverse(change, texts[change.device], strict=True))
         except FabricError as error:
             drifted[change.device] = error
     return tuple(backs), drifted
@@ -131,7 +131,7 @@ def _job(past: _Past, back: DeviceChange, make_session: SessionFactory, text: st
 def _reverse_of(past: _Past, device: str, text: str) -> DeviceChange:
     """Returns the way back of one device, designed anew from `text`."""
     change = next(one for one in past.touched if one.device == device)
-    return reverse(change, text)
+    return reverse(change, text, strict=True)
 
 
 def _read(run: Path, *, hosts: bool) -> _Past:

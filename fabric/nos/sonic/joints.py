@@ -1,8 +1,10 @@
 """Which rows of CONFIG_DB stand or fall together when a run is taken back, and what does not hold together. Pure.
 
 The unit is a row. Rows that name one port, or one queue of it, in several ways (`Ethernet0,Ethernet4|3`,
-`Ethernet0|3-4`, `Ethernet0|3`) are one unit: half of them would leave a queue with two rows or none. Fields of PORT and
-CABLE_LENGTH have nothing to do with each other. Sources of the demands: the YANG models named at each.
+`Ethernet0|3-4`, `Ethernet0|3`) are one unit: half of them would leave a queue with two rows or none. So are what a port
+pauses and its headroom, and the watchdog's polling interval and the times that it bounds, where a run changed both.
+Fields of PORT and CABLE_LENGTH have nothing to do with each other. Sources of the demands: the YANG models named
+at each.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -53,7 +55,7 @@ _NOT_BELOW: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 
 
 def units(paths: Collection[Path]) -> tuple[Unit, ...]:
-    """Returns the rows; those of one port and queue together, fields of PORT and CABLE_LENGTH each alone."""
+    """Returns the rows, those that depend on each other together; fields of PORT and CABLE_LENGTH each alone."""
     together: dict[Path, list[Path]] = {}
     for path in paths:
         together.setdefault(path if path[0] in _BY_FIELD else path[:2], []).append(path)
@@ -85,9 +87,10 @@ def _joined(places: Collection[Path]) -> list[list[Path]]:
     """Returns the places, those that share a port and queue together, in order of the first of each."""
     group_of: dict[Path, list[Path]] = {}
     owner: dict[Path, Path] = {}
+    polled = (PFC_WD, "GLOBAL") in places
     for place in places:
         group_of[place] = [place]
-        for point in _points(place):
+        for point in (*_points(place), *_bonds(place, polled=polled)):
             other = owner.setdefault(point, place)
             if group_of[other] is not group_of[place]:
                 first, second = group_of[other], group_of[place]
@@ -103,6 +106,17 @@ def _points(place: Path) -> Iterator[Path]:
     elif table in _SLOTS and len(place) == 2:
         ports, indices = slot_of(key)
         yield from ((table, port, str(index)) for port in ports for index in indices)
+
+
+def _bonds(place: Path, *, polled: bool) -> Iterator[Path]:
+    """Yields points that rows of more than one table, or of a whole table, have in common."""
+    table, key = place[0], place[-1]
+    if table == PORT_QOS_MAP:
+        yield from (("lossless", port) for port in ports_of(key) if port not in NOT_PORTS)
+    elif table == BUFFER_PG:
+        yield from (("lossless", port) for port in slot_of(key)[0])
+    elif table == PFC_WD and polled:
+        yield (PFC_WD,)
 
 
 def _dangling(found: Tables) -> Iterator[Flaw]:
