@@ -67,7 +67,8 @@ def test_removals_come_last_and_mirror_the_order_of_additions(
 ) -> None:
     intended = IntendedConfig(device="d", nos="n", tree=wanted, owned=(("**",),))
     steps = changes(running, intended, DiffRules(order=order)).forward
-    left_empty = [step for step in steps if step.op is Op.ADD and step.path in running.containers()]
+    full = running.containers()
+    left_empty = [step for step in steps if step.op is Op.ADD and step.after is None and step.path in full]
     assert list(steps[len(steps) - len(left_empty) :]) == left_empty
     steps = steps[: len(steps) - len(left_empty)]
     removing = [step.op is Op.REMOVE for step in steps]
