@@ -23,6 +23,7 @@ __all__ = (
     "RemoveLink",
     "Run",
     "Stage",
+    "StageFile",
     "Step",
     "Write",
     "actions_from_json",
@@ -91,6 +92,22 @@ class PutFile:
 
 
 @dataclass(frozen=True, slots=True)
+class StageFile:
+    """Lay a whole file ready on its disk under a name that nobody reads; `PutFile` takes it from there.
+
+    So a disk that is full is found before the first file has changed.
+
+    Attributes:
+        back: it is for the way back.
+    """
+
+    path: str
+    text: str = field(repr=False)
+    mode: int = 0o644
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MakeFolder:
     """Make one folder; that it is there already is no failure."""
 
@@ -135,7 +152,9 @@ class ControllerAttribute:
     optional: bool = False
 
 
-Action: TypeAlias = Run | Write | PutFile | MakeFolder | RemoveFolder | Link | RemoveLink | ControllerAttribute
+Action: TypeAlias = (
+    Run | Write | PutFile | StageFile | MakeFolder | RemoveFolder | Link | RemoveLink | ControllerAttribute
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +180,7 @@ _TAGS: Final[Mapping[str, type[Action]]] = {
     "run": Run,
     "write": Write,
     "put-file": PutFile,
+    "stage-file": StageFile,
     "make-folder": MakeFolder,
     "remove-folder": RemoveFolder,
     "link": Link,
@@ -177,7 +197,7 @@ def command(action: Action) -> str:
             return shlex.join(argv)
         case Write(path, text):
             return f"printf %s {shlex.quote(text)} > {shlex.quote(path)}"
-        case PutFile(path, text, mode):
+        case PutFile(path, text, mode) | StageFile(path, text, mode):
             return f"# put {path} back: {len(text.encode())} bytes, mode {mode:04o}"
         case MakeFolder(path):
             return shlex.join(("mkdir", path))
@@ -202,7 +222,7 @@ def agent_text(actions: Iterable[Action]) -> str:
     """
     lines = []
     for action in actions:
-        if isinstance(action, PutFile):
+        if isinstance(action, PutFile | StageFile):
             raise ValueError(f"{action.path}: a file is put once, not at each boot")
         lines.append(json.dumps(_brief(action)))
     rows = ",\n".join(lines)

@@ -5,14 +5,16 @@ goes on after a failure, so that one missing file does not leave the rest unset.
 standard input, stops at the first that fails, and prints how many were performed and the reason as JSON.
 """
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence  # noqa: UP035  # Python 3.9 on hosts
+from typing import Any, Callable, Dict, List, Optional, Sequence  # noqa: UP035  # Python 3.9 on hosts
 
 _NVME = Path("/sys/class/nvme")
+_GUARD = Path("/run/fabricctl/guard")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -21,13 +23,27 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("usage: agent.py ACTIONS.json | -\n")
         return 2
     if arguments[0] == "-":
+        guard = _alone()
         json.dump(perform(json.load(sys.stdin)), sys.stdout)
+        sys.stdout.flush()
+        if guard is not None:
+            os.close(guard)
         return 0
     document = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     failures = apply(document["actions"])
     for failure in failures:
         sys.stderr.write(f"{failure}\n")
     return 1 if failures else 0
+
+
+def _alone() -> Optional[int]:  # noqa: UP045
+    """Waits until no other performs, as one does whose session was cut off; the kernel lets go when this one ends."""
+    try:
+        guard = os.open(_GUARD, os.O_RDWR)
+    except OSError:
+        return None  # nobody took the host's lock
+    fcntl.flock(guard, fcntl.LOCK_EX)
+    return guard
 
 
 def apply(actions: Sequence[Dict[str, Any]], nvme: Path = _NVME) -> List[str]:  # noqa: UP006
@@ -81,19 +97,53 @@ def _run(action: Dict[str, Any]) -> None:  # noqa: UP006
 
 
 def _put(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006
-    # a secret is never readable by others, and the name never holds half a file
-    half = Path(str(path) + ".fabricctl")
+    # a secret is never readable by others, and the name never holds half a file, after a power cut neither
+    ready = [Path(str(path) + end) for end in (".fabricctl-new", ".fabricctl-old")]
+    whole = next((one for one in ready if _bytes(one) == action["text"].encode()), None)
+    if whole is None:
+        whole = Path(str(path) + ".fabricctl")
+        _write_whole(whole, action)
+    try:
+        whole.chmod(action["mode"])
+        whole.replace(path)
+        _sync(path.parent)
+    except OSError:
+        whole.unlink(missing_ok=True)
+        raise
+
+
+def _stage(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006
+    _write_whole(Path(str(path) + (".fabricctl-old" if action.get("back") else ".fabricctl-new")), action)
+
+
+def _write_whole(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     try:
-        half.unlink(missing_ok=True)
-        handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(action["text"])
-        half.chmod(action["mode"])
-        half.replace(path)
+            file.flush()
+            os.fsync(file.fileno())  # a disk that is full may say so only now
+        path.chmod(action["mode"])
     except OSError:
-        half.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         raise
+
+
+def _bytes(path: Path) -> Optional[bytes]:  # noqa: UP045
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _attribute(path: Path, action: Dict[str, Any]) -> None:  # noqa: UP006
@@ -129,6 +179,7 @@ def _remove_link(path: Path, _: Dict[str, Any]) -> None:  # noqa: UP006
 _ON_A_PATH: Dict[str, Callable[[Path, Dict[str, Any]], None]] = {  # noqa: UP006
     "write": _attribute,
     "put-file": _put,
+    "stage-file": _stage,
     "make-folder": _make_folder,
     "remove-folder": _remove_folder,
     "link": _link,

@@ -5,15 +5,17 @@ from typing import Final, assert_never
 
 from fabric.clock import Clock
 from fabric.errors import FabricError, HostError, RollbackFailedError
-from fabric.host.actions import Action, PutFile, Run, command
+from fabric.host.actions import Action, PutFile, Run, StageFile, command
 from fabric.host.batch import Question, ask, perform_together
-from fabric.host.change import HostIntent, Part, PartChange
-from fabric.host.executor import Executor, half_path, perform
+from fabric.host.change import HostIntent, Part, PartChange, Thing
+from fabric.host.executor import Executor, half_paths, perform
+from fabric.host.hold import Mark
 from fabric.host.parts.connect import design_connect
 from fabric.host.parts.nic import design_nic
 from fabric.host.parts.target import design_target
+from fabric.host.units import AGENT_PATH
 
-__all__ = ("apply_part", "design_part", "is_taken_back", "revert_part")
+__all__ = ("apply_part", "changed_since", "design_part", "is_taken_back", "revert_part")
 
 _PATIENCE_S: Final = 10  # a controller reconnects, and udev sets the multipath policy after the connect has returned
 _JOURNAL: Final = ("journalctl", "--no-pager", "--output=cat", "--lines=4", "--identifier=nvme", "--identifier=python3")
@@ -44,51 +46,136 @@ def design_part(part: Part, intent: HostIntent, executor: Executor, *, new_uuid:
             assert_never(part)
 
 
-def apply_part(change: PartChange, executor: Executor, *, redesign: Callable[[], PartChange], clock: Clock) -> None:
+def apply_part(
+    change: PartChange,
+    executor: Executor,
+    *,
+    redesign: Callable[[], PartChange],
+    clock: Clock,
+    mark: Mark | None = None,
+) -> None:
     """Performs the change; afterwards the host is as planned, which `redesign` proves by reading it again.
+
+    All files, and what the way back puts in their place, are laid ready on the host's disk before the first changes.
+
+    Args:
+        change: what is performed.
+        executor: the host.
+        redesign: designs it anew.
+        clock: times how long a connection may take to come up.
+        mark: what the host keeps of the run, None for nothing.
 
     Raises:
         HostError: it failed, and the host is as it was.
         RollbackFailedError: it failed, and so did the way back; the remedy has the commands that are left.
     """
+    begun = (mark.begun,) if mark else ()
     try:
-        perform_together(executor, change.forward, host=change.host)
+        perform_together(executor, (*begun, *_laid_ready(change), *change.forward), host=change.host)
         _settle(change, redesign, clock)
     except FabricError as error:
         said = "; ".join((str(error), *_told_by_units(change, executor)))
         _take_back(change, executor, because=said)
+        _tidy(change, executor, mark.undone if mark else None)
         raise HostError(
             f"part {change.part} was not changed",
             where=change.host,
             found=said,
             remedy="The host is as it was before." if change.forward else "",
         ) from error
+    _tidy(change, executor, mark.ended if mark else None)
 
 
-def revert_part(change: PartChange, executor: Executor, *, redesign: Callable[[], PartChange] | None = None) -> bool:
+def revert_part(
+    change: PartChange,
+    executor: Executor,
+    *,
+    redesign: Callable[[], PartChange] | None = None,
+    mark: Mark | None = None,
+) -> bool:
     """Brings what was read before back, whatever of the change was performed; more than once is no failure.
 
     Args:
         change: what is taken back.
         executor: the host.
         redesign: designs the change anew; where it comes out as `change`, nothing is performed.
+        mark: what the host keeps of the run that is taken back, None for nothing.
 
     Returns:
         Whether the host is another now; True where that cannot be told.
 
     Raises:
+        HostError: the host has no room for the files of the way back: nothing was taken back.
         RollbackFailedError: a command failed; the rest was performed, and the remedy has those that are left.
     """
     before = _designed(redesign)
     if before == change and not _has_half_files(change, executor):
         return False
+    _begin_back(change, executor, mark)
     _take_back(change, executor, because="")
+    _tidy(change, executor, mark.undone if mark else None)
     return before is None or _designed(redesign) != before
 
 
 def is_taken_back(change: PartChange, executor: Executor, redesign: Callable[[], PartChange]) -> bool:
     """Returns whether the host is as it was before the change, so that the way back has nothing to do."""
     return _designed(redesign) == change and not _has_half_files(change, executor)
+
+
+def changed_since(change: PartChange, redesign: Callable[[], PartChange]) -> tuple[str, ...]:
+    """Returns what of the change others have changed since: what is neither as it left it nor as it found it.
+
+    What they changed in other things is not named: the way back does not touch it. Where the change cannot be designed
+    any more, say a NIC is gone, nothing can be told.
+    """
+    now = _designed(redesign)
+    if now is None:
+        return ()
+    known = {one.what: one for one in change.things}
+    rows = ((one, known[one.what]) for one in now.things if one.what in known)
+    return tuple(_told_apart(one, then) for one, then in rows if one.before not in {then.before, then.after})
+
+
+def _told_apart(now: Thing, then: Thing) -> str:
+    if now.what.startswith("/etc/") or now.what == AGENT_PATH:
+        return f"{now.what}: another text"
+    return f"{now.what}: {now.before}, where the run found {then.before} and left {then.after}"
+
+
+def _laid_ready(change: PartChange) -> tuple[Action, ...]:
+    new = (StageFile(one.path, one.text, one.mode) for one in change.forward if isinstance(one, PutFile))
+    return (*new, *_back_laid_ready(change))
+
+
+def _back_laid_ready(change: PartChange) -> tuple[Action, ...]:
+    old = (one for one in change.backward if isinstance(one, PutFile))
+    return tuple(StageFile(one.path, one.text, one.mode, back=True) for one in old)
+
+
+def _begin_back(change: PartChange, executor: Executor, mark: Mark | None) -> None:
+    begun = (mark.begun,) if mark else ()
+    try:
+        perform_together(executor, (*begun, *_back_laid_ready(change)), host=change.host)
+    except HostError as error:
+        _tidy(change, executor, mark.found if mark else None)
+        raise HostError(
+            f"part {change.part} was not taken back: nothing was touched",
+            where=change.host,
+            found=str(error),
+            remedy="Mend what is named and run the same rollback again.",
+        ) from error
+
+
+def _tidy(change: PartChange, executor: Executor, mark: Action | None) -> None:
+    """Takes away what was laid ready and marks the end. The part has ended already, so a failure here is none."""
+    paths = dict.fromkeys(one.path for one in (*change.forward, *change.backward) if isinstance(one, PutFile))
+    halves = tuple(half for path in paths for half in half_paths(path))
+    actions: list[Action] = [Run(("rm", "-f", "--", *halves))] if halves else []
+    actions += [mark] if mark else []
+    try:
+        perform_together(executor, actions, host=change.host)
+    except HostError:
+        return  # the next run on this host finds and removes them
 
 
 def _designed(redesign: Callable[[], PartChange] | None) -> PartChange | None:
@@ -100,7 +187,7 @@ def _designed(redesign: Callable[[], PartChange] | None) -> PartChange | None:
 
 def _has_half_files(change: PartChange, executor: Executor) -> bool:
     """Whether a process that was killed left half a file, which no design sees."""
-    halves = [half_path(one.path) for one in change.forward if isinstance(one, PutFile)]
+    halves = [half for one in change.forward if isinstance(one, PutFile) for half in half_paths(one.path)]
     questions: list[Question] = [("test", "-e", path) for path in halves]
     return any(one.ok for one in ask(executor, questions))
 

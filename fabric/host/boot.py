@@ -5,13 +5,15 @@ starts them last. Order backward: new units stopped and disabled, the caller's o
 """
 
 import difflib
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fabric.errors import HostError
 from fabric.host.actions import Action, PutFile, RemoveLink, Run
-from fabric.host.executor import Executor, half_path
+from fabric.host.change import Thing
+from fabric.host.executor import Executor, half_paths
 from fabric.host.files import FileChange, changed_files, restoring, standing
 from fabric.host.units import AGENT_PATH
 
@@ -42,6 +44,7 @@ class BootChange:
         stopped: units that shall run and do not, in the order given.
         before_back: what comes first on the way back. after_back: what comes last.
         changed: paths that are put, replaced or removed.
+        things: what of these files, and of the units' start at boot, is changed.
         states: units as they were read.
     """
 
@@ -52,6 +55,7 @@ class BootChange:
     diff: tuple[str, ...]
     changed: frozenset[str]
     states: Mapping[str, UnitState]
+    things: tuple[Thing, ...] = ()
 
 
 def unit_name(path: str) -> str:
@@ -119,6 +123,7 @@ def boot_change(wanted: Sequence[PutFile], executor: Executor, *, gone: Sequence
         (*_file_lines(changes, old), *_unit_lines(kept, leaving, states)),
         frozenset(touched),
         states,
+        (*_file_things(changes, old), *_unit_things(kept, leaving, states)),
     )
 
 
@@ -158,9 +163,10 @@ def _after_back(
     own = [one for one in changes if not (one.path == AGENT_PATH and one.before is None)]
     yield from restoring(own)
     yield from old.values()
-    if changes:  # a process that was killed may have left half a file
-        yield Run(("rm", "-f", "--", *(half_path(one.path) for one in changes)))
-    yield from _told((*(one.path for one in changes), *old))
+    touched = (*(one.path for one in changes), *old)
+    if touched:  # a process that was killed may have left half a file
+        yield Run(("rm", "-f", "--", *(half for path in touched for half in half_paths(path))))
+    yield from _told(touched)
     for unit in new:  # a failed unit stays known without its file
         yield Run(("systemctl", "reset-failed", unit), accepted_words="not loaded")
     for unit in leaving:
@@ -214,6 +220,29 @@ def _unit_lines(kept: Sequence[str], leaving: Sequence[str], states: Mapping[str
             yield from setting_lines(unit, _said(state), _said(UnitState(active=True, enabled=True)))
     for unit in leaving:
         yield from setting_lines(unit, _said(states[unit]), _said(UnitState()))
+
+
+def _file_things(changes: Sequence[FileChange], old: Mapping[str, PutFile]) -> Iterable[Thing]:
+    for one in changes:
+        before = None if one.before is None else PutFile(one.path, one.before, one.before_mode)
+        yield Thing(one.path, _digest(before), _digest(one.after))
+    for path, file in old.items():
+        yield Thing(path, _digest(file), _digest(None))
+
+
+def _digest(file: PutFile | None) -> str:
+    return "no file" if file is None else f"{file.mode:04o} {hashlib.sha256(file.text.encode()).hexdigest()}"
+
+
+def _unit_things(kept: Sequence[str], leaving: Sequence[str], states: Mapping[str, UnitState]) -> Iterable[Thing]:
+    """Whether units start at boot; whether one runs now is a consequence: its target may be away."""
+    words = {True: "enabled", False: "disabled"}
+    for unit in kept:
+        if not states[unit].enabled:
+            yield Thing(unit, words[False], words[True])
+    for unit in leaving:
+        if states[unit].enabled:
+            yield Thing(unit, words[True], words[False])
 
 
 def _said(state: UnitState) -> str:

@@ -12,7 +12,7 @@ from fabric.plan.model import HostPlan
 from fabric.serial import Json, SerialError, from_json, to_json
 from fabric.state.host import NvmetState
 
-__all__ = ("HostIntent", "Part", "PartChange", "change_from_json", "change_to_json", "intent_from_json")
+__all__ = ("HostIntent", "Part", "PartChange", "Thing", "change_from_json", "change_to_json", "intent_from_json")
 
 
 class Part(StrEnum):
@@ -43,6 +43,19 @@ class HostIntent:
 
 
 @dataclass(frozen=True, slots=True)
+class Thing:
+    """One thing that a change changes: a setting, a file by its digest, a unit, a subsystem, a connection.
+
+    Attributes:
+        before, after: as text, no secret in it.
+    """
+
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class PartChange:
     """What brings one part of a host about.
 
@@ -54,6 +67,7 @@ class PartChange:
         disruptive: why traffic that runs would feel it; not () needs a consent.
         cannot_restore: settings whose old value nobody could read.
         unconfirmed: what of the steps nobody has seen work, one sentence each.
+        things: what is changed from what to what, as far as the host shows it.
     """
 
     host: str
@@ -64,6 +78,7 @@ class PartChange:
     disruptive: tuple[str, ...] = ()
     cannot_restore: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
+    things: tuple[Thing, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -91,6 +106,7 @@ def change_to_json(change: PartChange) -> Json:
         "disruptive": to_json(change.disruptive),
         "cannot_restore": to_json(change.cannot_restore),
         "unconfirmed": to_json(change.unconfirmed),
+        "things": to_json(change.things),
     }
 
 
@@ -113,4 +129,5 @@ def change_from_json(data: Json) -> PartChange:
         plain.disruptive,
         plain.cannot_restore,
         plain.unconfirmed,
+        plain.things,
     )

@@ -20,6 +20,7 @@ from fabric.host.actions import (
     RemoveFolder,
     RemoveLink,
     Run,
+    StageFile,
     Write,
 )
 from fabric.remote.ssh import ExecResult
@@ -29,7 +30,7 @@ __all__ = (
     "LocalExecutor",
     "RecordedExecutor",
     "SshExecutor",
-    "half_path",
+    "half_paths",
     "list_folder",
     "perform",
     "perform_all",
@@ -37,6 +38,7 @@ __all__ = (
 
 _TIMEOUT_S: Final = 180.0  # a unit that starts waits for its target; emulated hosts are slow
 _NVME: Final = "/sys/class/nvme"
+_HALF: Final = ".fabricctl"
 
 
 class Executor(Protocol):
@@ -201,6 +203,8 @@ def perform(executor: Executor, action: Action, *, host: str) -> None:
             _write(executor, action, host)
         case PutFile():
             _put(executor, action, host)
+        case StageFile():
+            _write_whole(executor, _staged_path(action.path, back=action.back), action, host)
         case ControllerAttribute():
             _write_controllers(executor, action, host)
         case _:
@@ -250,20 +254,35 @@ def _folder_argv(executor: Executor, action: MakeFolder | RemoveFolder | Link | 
 
 def _put(executor: Executor, action: PutFile, host: str) -> None:
     """Three steps, so that a secret is never readable by others and the name never holds half a file."""
-    half = half_path(action.path)
-    mode = f"{action.mode:04o}"
+    ready = (_staged_path(action.path, back=back) for back in (False, True))
+    whole = next((one for one in ready if executor.read(one) == action.text), "")
+    if whole:
+        _require(executor.run(["chmod", f"{action.mode:04o}", "--", whole]), f"give {whole} its mode", host)
+    else:
+        whole = f"{action.path}{_HALF}"
+        _write_whole(executor, whole, action, host)
+    _require(executor.run(["mv", "-f", "--", whole, action.path]), f"put {action.path}", host)
+    _require(executor.run(["sync", "--", action.path.rpartition("/")[0]]), f"put {action.path}", host)
+
+
+def _write_whole(executor: Executor, path: str, action: PutFile | StageFile, host: str) -> None:
     try:
-        _require(executor.run(["install", "-D", "-m", mode, "/dev/null", half]), f"make {half}", host)
-        _require(executor.write(half, action.text), f"write {half}", host)
-        _require(executor.run(["mv", "-f", "--", half, action.path]), f"put {action.path}", host)
+        made = executor.run(["install", "-D", "-m", f"{action.mode:04o}", "/dev/null", path])
+        _require(made, f"make {path}", host)
+        _require(executor.write(path, action.text), f"write {path}", host)
+        _require(executor.run(["sync", "--", path]), f"write {path}", host)  # a full disk may say so only now
     except HostError:
-        executor.run(["rm", "-f", "--", half])
+        executor.run(["rm", "-f", "--", path])
         raise
 
 
-def half_path(path: str) -> str:
-    """Returns where a file is written before it gets its name."""
-    return f"{path}.fabricctl"
+def half_paths(path: str) -> tuple[str, ...]:
+    """Returns where a file lies before it gets its name: half written, laid ready, or laid ready for the way back."""
+    return (f"{path}{_HALF}", _staged_path(path, back=False), _staged_path(path, back=True))
+
+
+def _staged_path(path: str, *, back: bool) -> str:
+    return f"{path}{_HALF}-{'old' if back else 'new'}"
 
 
 def _require(done: ExecResult, doing: str, host: str, *, accepted: tuple[int, ...] = (0,)) -> None:

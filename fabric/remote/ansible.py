@@ -25,6 +25,7 @@ from fabric.serial import Json
 
 __all__ = (
     "CONNECTION_VARIABLES",
+    "HOLDER_VARIABLE",
     "PlaybookRun",
     "RawHost",
     "RawInventory",
@@ -44,6 +45,9 @@ CONNECTION_VARIABLES: Final = {
     "become": ("ansible_become",),
     "enable_secret": ("ansible_become_password", "ansible_become_pass", "ansible_enable_pass"),
 }
+
+HOLDER_VARIABLE: Final = "FABRICCTL_HOLDER"
+"""Tells the playbooks' plug-ins which process the run is: it lasts over all playbooks of the run."""
 
 _READER: Final = Path(__file__).with_name("_inventory_reader.py")
 # Ansible's defaults turn these into warnings, and a broken inventory into an empty one.
@@ -331,6 +335,7 @@ def _runner_environment(sockets: Path) -> dict[str, str]:
     return {
         **_STRICT,
         **{name: os.pathsep.join(filter(None, parts)) for name, parts in paths.items()},
+        HOLDER_VARIABLE: str(os.getpid()),
         "ANSIBLE_HOST_KEY_CHECKING": "true",  # ansible-runner would turn it off
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "ANSIBLE_PIPELINING": "true",

@@ -3,22 +3,27 @@
 The plug-in brings the executor and knows nothing else; this knows the run folder and Ansible's words, and no Ansible.
 """
 
+import getpass
+import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from fabric.clock import Clock
-from fabric.errors import FabricError, HostError, RollbackFailedError
-from fabric.host.actions import PutFile
-from fabric.host.apply import apply_part, design_part, is_taken_back, revert_part
+from fabric.errors import DriftError, FabricError, HostError, RollbackFailedError
+from fabric.host.actions import PutFile, Run
+from fabric.host.apply import apply_part, changed_since, design_part, is_taken_back, revert_part
 from fabric.host.change import HostIntent, Part, PartChange
-from fabric.host.executor import Executor, SshExecutor
+from fabric.host.executor import Executor, SshExecutor, perform
+from fabric.host.hold import Held, Holder, Mark, holder_of, release, take
 from fabric.host.nvme.identity import HOSTID_PATH
 from fabric.host.report import HostReport, read_host
 from fabric.qos import Unknown
 from fabric.registry import nearest
+from fabric.remote.ansible import HOLDER_VARIABLE
 from fabric.serial import to_json
 from fabric.state import DeviceResult, Outcome
 from fabric.workflow.ansible_shell import AnsibleClient, Execute
@@ -30,6 +35,7 @@ from fabric.workflow.hosts import (
     load_change,
     load_intent,
     load_intents,
+    origin_of,
     part_result,
     record_change,
     record_report,
@@ -41,6 +47,7 @@ from fabric.workflow.hosts import (
 __all__ = ("HostTask", "host_entry", "host_part")
 
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})  # as Ansible takes them from -e
+_SHOWN: Final = 4
 _BAD: Final = frozenset(Outcome) - {Outcome.UNCHANGED, Outcome.COMMITTED}
 
 
@@ -49,11 +56,12 @@ class HostTask:
     """What one task asks for.
 
     Attributes:
-        part: `nic`, `target`, `connect`, `disconnect`, `read`, `back`.
+        part: `nic`, `target`, `connect`, `disconnect`, `read`, `back`, `release`.
         of: for `back`: which part is taken back.
         run: the run folder.
         disruptive: what interrupts traffic may be done.
         check_mode: nothing may change on the host.
+        hold: the host's lock is kept, when the part ends well: another part of this run follows.
     """
 
     part: str
@@ -62,6 +70,7 @@ class HostTask:
     of: str = ""
     disruptive: bool = False
     check_mode: bool = False
+    hold: bool = False
 
 
 def host_entry(host: str, args: Mapping[str, object], execute: Execute, *, check_mode: bool) -> dict[str, object]:
@@ -69,7 +78,7 @@ def host_entry(host: str, args: Mapping[str, object], execute: Execute, *, check
 
     Args:
         host: its name in the inventory.
-        args: of the task: `part`, `run`, and perhaps `of` and `disruptive`.
+        args: of the task: `part`, `run`, and perhaps `of`, `disruptive` and `hold`.
         execute: has a shell line executed on the host.
         check_mode: nothing may change there.
     """
@@ -88,13 +97,32 @@ def host_entry(host: str, args: Mapping[str, object], execute: Execute, *, check
         of=str(args.get("of") or ""),
         disruptive=str(args.get("disruptive", False)).lower() in _TRUE,
         check_mode=check_mode,
+        hold=str(args.get("hold", False)).lower() in _TRUE,
     )
     client = AnsibleClient(execute, host)
-    return host_part(task, SshExecutor(client, host), lambda: client.lost)
+    return host_part(task, SshExecutor(client, host), lambda: client.lost, holder=_holder(run))
+
+
+def _holder(run: Path) -> Holder:
+    """Returns who works on the host: this worker, for `fabricctl`, which names itself, or for ansible-playbook."""
+    lasting = os.environ.get(HOLDER_VARIABLE, "")
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # no such user here: in a container, say
+        user = str(os.getuid())
+    who = f"{user}@{os.uname().nodename}"
+    return holder_of(
+        run.absolute().name, who, lasting=int(lasting) if lasting.isdecimal() else os.getppid(), worker=os.getpid()
+    )
 
 
 def host_part(
-    task: HostTask, executor: Executor, lost: Callable[[], str], clock: Clock | None = None
+    task: HostTask,
+    executor: Executor,
+    lost: Callable[[], str],
+    clock: Clock | None = None,
+    *,
+    holder: Holder | None = None,
 ) -> dict[str, object]:
     """Returns what `host_entry` does, over any executor. A host that is not of the run is skipped and not contacted.
 
@@ -103,13 +131,14 @@ def host_part(
         executor: the host.
         lost: says why the host cannot be reached any more, "" while it can.
         clock: times how long a connection may take to come up; None for this machine's.
+        holder: who takes the host's lock; None takes none, for a host that nobody else reaches.
     """
     try:
         work = _work(task)
         intent = load_intent(task.run, task.host)
         if intent is None:
             return {"changed": False, "skipped": True, "msg": "not managed by fabricctl, or outside the run's limit"}
-        answer = work(task, intent, _Reach(executor, lost, clock or SystemClock()))
+        answer = work(task, intent, _Reach(executor, lost, clock or SystemClock(), holder))
     except FabricError as error:
         answer = {"changed": False, "failed": True, "msg": str(error)}
     if lost():
@@ -123,6 +152,7 @@ class _Reach:
     executor: Executor
     lost: Callable[[], str]
     clock: Clock
+    holder: Holder | None = None
 
 
 _Work: TypeAlias = Callable[[HostTask, HostIntent, _Reach], dict[str, object]]
@@ -152,7 +182,7 @@ def _read(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object
 
 
 def _change(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
-    return _ended(task, Part(task.part), _designed(task, Part(task.part), intent, reach))
+    return _provided(task, Part(task.part), intent, reach)
 
 
 def _connect(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
@@ -167,8 +197,44 @@ def _connect(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, obj
 
 
 def _disconnect(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
-    bare = replace(intent, connections=())
-    return _ended(task, Part.CONNECT, _designed(task, Part.CONNECT, bare, reach))
+    return _provided(task, Part.CONNECT, replace(intent, connections=()), reach)
+
+
+def _provided(task: HostTask, part: Part, intent: HostIntent, reach: _Reach) -> dict[str, object]:
+    def failed(error: FabricError) -> DeviceResult:
+        return failed_result(task.host, error)
+
+    return _ended(task, part, _alone(task, reach, lambda held: _designed(task, part, intent, reach, held), failed))
+
+
+def _release(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
+    worked = any(host == intent.host for host, _ in results_of(task.run))
+    if worked and reach.holder and not task.check_mode:
+        release(reach.executor, reach.holder)
+    return {"changed": False, "failed": False, "msg": "released" if worked else "nothing"}
+
+
+def _alone(
+    task: HostTask,
+    reach: _Reach,
+    work: Callable[[Held | None], DeviceResult],
+    failed: Callable[[FabricError], DeviceResult],
+) -> DeviceResult:
+    """Returns the result of the work, done under the host's lock; what `failed` says where it cannot be had."""
+    if task.check_mode or reach.holder is None:
+        return work(None)
+    try:
+        held = take(reach.executor, reach.holder)
+    except FabricError as error:
+        return failed(error)
+    result = work(held)
+    if held.broken:
+        note = f"run {held.broken} was cut off at this host; its lock was broken"
+        result = replace(result, notes=(*result.notes, ("lock-broken", note)))
+    if not task.hold or result.outcome in _BAD:
+        with suppress(HostError):  # a host that is gone keeps the lock until it expires
+            release(reach.executor, reach.holder)
+    return result
 
 
 def _back(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
@@ -182,16 +248,51 @@ def _back(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object
         return design_part(part, intent, reach.executor, new_uuid=new_uuid)
 
     if task.check_mode:
-        would = bool(change.forward) and not is_taken_back(change, reach.executor, design)
-        return {"changed": would, "failed": False, "msg": f"{part.value}: {'to take back' if would else 'nothing'}"}
+        return _would_go_back(change, reach, design)
+
+    def failed(error: FabricError) -> DeviceResult:
+        return back_result(change, Outcome.FAILED, error)
+
+    return _ended(task, part, _alone(task, reach, lambda held: _taken_back(task, change, reach, design, held), failed))
+
+
+def _would_go_back(change: PartChange, reach: _Reach, design: Callable[[], PartChange]) -> dict[str, object]:
+    would = bool(change.forward) and not is_taken_back(change, reach.executor, design)
+    others = changed_since(change, design) if would else ()
+    said = f"changed since: {'; '.join(others)}" if others else "to take back" if would else "nothing"
+    return {"changed": would and not others, "failed": False, "msg": f"{change.part.value}: {said}"}
+
+
+def _taken_back(
+    task: HostTask, change: PartChange, reach: _Reach, design: Callable[[], PartChange], held: Held | None
+) -> DeviceResult:
+    run = origin_of(task.run)
+    marks = held.of(change.part) if held else None
+    # amid a change, or amid its way back, what is neither as before nor as intended is the run's own
+    others = () if marks and marks.is_amid(run) else changed_since(change, design)
+    if others:
+        return back_result(change, Outcome.REFUSED, _drift(change, others, marks.later(run) if marks else ()))
     try:
-        is_changed = revert_part(change, reach.executor, redesign=design)
+        is_changed = revert_part(change, reach.executor, redesign=design, mark=marks.of(run) if marks else None)
+    except RollbackFailedError as error:
+        return back_result(change, Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED, error)
     except FabricError as error:
-        outcome = Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED
-        return _ended(task, part, back_result(change, outcome, error))
+        return back_result(change, Outcome.FAILED, error)
     if not is_changed:
-        return _ended(task, part, DeviceResult(task.host, LINUX, Outcome.UNCHANGED))
-    return _ended(task, part, back_result(change, Outcome.COMMITTED))
+        return DeviceResult(task.host, LINUX, Outcome.UNCHANGED)
+    return back_result(change, Outcome.COMMITTED)
+
+
+def _drift(change: PartChange, others: Sequence[str], later: Sequence[str]) -> DriftError:
+    more = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    again = "Provision again instead, or bring these back by hand first."
+    first = f"Take back first what came later: {', '.join(reversed(later))}. Or provision again instead."
+    return DriftError(
+        "the host has changed since that run, in what the run owns",
+        where=change.host,
+        found="; ".join(others[:_SHOWN]) + more,
+        remedy=first if later else again,
+    )
 
 
 def _drawn(change: PartChange) -> str:
@@ -207,6 +308,7 @@ _WORKS: Final[Mapping[str, _Work]] = {
     "disconnect": _disconnect,
     "read": _read,
     "back": _back,
+    "release": _release,
 }
 
 
@@ -215,13 +317,15 @@ def _ended(task: HostTask, part: Part, result: DeviceResult) -> dict[str, object
     return task_result(result)
 
 
-def _designed(task: HostTask, part: Part, intent: HostIntent, reach: _Reach) -> DeviceResult:
+def _designed(task: HostTask, part: Part, intent: HostIntent, reach: _Reach, held: Held | None) -> DeviceResult:
     new_uuid = str(uuid.uuid4())  # one for both designs: the second must find what the first made
 
     def design() -> PartChange:
         return design_part(part, intent, reach.executor, new_uuid=new_uuid)
 
     try:
+        if held and held.left:  # of a run that was killed
+            perform(reach.executor, Run(("rm", "-f", "--", *held.left)), host=task.host)
         change = design()
     except FabricError as error:
         return failed_result(task.host, error)
@@ -231,12 +335,12 @@ def _designed(task: HostTask, part: Part, intent: HostIntent, reach: _Reach) -> 
         record_change(task.run, change, disruptive=task.disruptive)
     except FabricError as error:
         return part_result(change, Outcome.REFUSED, error)
-    return _performed(change, reach, design)
+    return _performed(change, reach, design, held.of(part).of(origin_of(task.run)) if held else None)
 
 
-def _performed(change: PartChange, reach: _Reach, design: Callable[[], PartChange]) -> DeviceResult:
+def _performed(change: PartChange, reach: _Reach, design: Callable[[], PartChange], mark: Mark | None) -> DeviceResult:
     try:
-        apply_part(change, reach.executor, redesign=design, clock=reach.clock)
+        apply_part(change, reach.executor, redesign=design, clock=reach.clock, mark=mark)
     except RollbackFailedError as error:
         outcome = Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED
         return part_result(change, outcome, error)

@@ -30,7 +30,7 @@ class AnsibleClient:
     """What `fabric.host.SshExecutor` needs of a connection.
 
     Attributes:
-        lost: why there is no connection any more, "" while there is one.
+        lost: why the last command did not reach the host, "" when it did.
     """
 
     execute: Execute
@@ -56,6 +56,7 @@ class AnsibleClient:
         if not mark or not status.strip().isdecimal():
             said = " ".join(f"{done['stderr']} {done['stdout']}".split())[:300]
             raise self._error("the host did not run a command", f"exit {done['rc']}: {said}")
+        self.lost = ""
         if int(status) in _TIMED_OUT:
             found = shlex.join(argv).partition("\n")[0][:200]  # a program in it is of no use to a reader
             raise HostError(f"a command did not end within {timeout_s:g} s", where=self.host, found=found)

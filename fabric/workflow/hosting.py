@@ -45,14 +45,14 @@ def bring_about(play: Play, timer: Timer, *, stages: Sequence[Stage] = FORWARD, 
         stages: what shall be done.
         why_not: why nothing may be touched, "" when it may.
     """
-    for stage in stages:
+    for at, stage in enumerate(stages):
         left = dict.fromkeys(hosts_of(play.run, stage.role), why_not) if why_not else _left_out(play, stage)
         for host, reason in left.items():
             play.refuse(stage, (host,), reason, "Mend what is named and run again.")
         going = tuple(host for host in hosts_of(play.run, stage.role) if host not in left)
         if going:
             with timer(stage.name):
-                play(stage, going)
+                play(stage, going, hold=any(one.role == stage.role for one in stages[at + 1 :]))
 
 
 def read_hosts(play: Play, timer: Timer) -> tuple[dict[str, HostReport], dict[str, str]]:

@@ -29,7 +29,7 @@ One part of one host, as the playbooks' plug-in does it (with `fabric.host.chang
         record_result(run, part, failed_result(host, error))                 # FAILED: never touched
     the way back (`back`, a run made by `prepare_back`):
         change = load_change(run, host, part)          # None: nothing to take back
-        revert_part(change, executor)
+        revert_part(change, executor)                  # unless others changed the same since: REFUSED + error
         record_result(run, part, back_result(change, Outcome.COMMITTED))     # or UNCHANGED, ROLLBACK_FAILED + error
     each ends with
         return task_result(result)                     # Ansible's: changed, failed, msg, diff
@@ -73,6 +73,7 @@ __all__ = (
     "make_intents",
     "managed_plans",
     "notes_of_change",
+    "origin_of",
     "part_result",
     "prepare_back",
     "record_change",
@@ -110,7 +111,7 @@ class _Expected:
 
 @dataclass(frozen=True, slots=True)
 class _Back:
-    """Marks a run that takes another one back."""
+    """Marks a run that takes another one back; `of` is the one that made the changes."""
 
     of: str
 
@@ -234,10 +235,15 @@ def prepare_back(past: Path, run: Path, *, left_out: Collection[str] = ()) -> tu
     names = dict.fromkeys(one.host for one in changes)
     intents = tuple(one for one in load_intents(past) if one.host in names)
     write_document(_place(run, "intents"), HostIntents(intents))
-    write_document(_place(run, "back"), _Back(past.name))
+    write_document(_place(run, "back"), _Back(origin_of(past)))
     for one in changes:
         write_data(_place(run, f"{one.host}-{one.part.value}"), PartChange.__name__, change_to_json(one))
     return tuple(one.host for one in intents)
+
+
+def origin_of(run: Path) -> str:
+    """Returns the name of the run that made the changes of this one: of one that takes another back, that other."""
+    return read_document(_place(run, "back", make=False), _Back).of if _is_back(run) else run.absolute().name
 
 
 def record_result(run: Path, part: Part, result: DeviceResult) -> None:
@@ -375,7 +381,8 @@ def _first_other(now: str, reviewed: str) -> str:
 def _standing(run: Path) -> Iterator[PartChange]:
     results = results_of(run)
     roles = {one.host: one.role for one in load_intents(run)}
-    touched = TOUCHED - {Outcome.COMMITTED} if _is_back(run) else TOUCHED
+    # what was not taken back stands still, for whatever reason
+    touched = frozenset(Outcome) - {Outcome.COMMITTED, Outcome.UNCHANGED} if _is_back(run) else TOUCHED
     for role, part in _WAY_BACK:
         for host in sorted((one for one in roles if roles[one] == role), key=natural_key):
             change = load_change(run, host, part)

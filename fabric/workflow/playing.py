@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from fabric.errors import FabricError, HostError
-from fabric.host.change import Part
+from fabric.host.change import Part, PartChange
 from fabric.observe import Observer
 from fabric.remote.ansible import PlaybookRun, VaultOptions
 from fabric.resources import data_path
@@ -110,18 +110,24 @@ class Play:
     disruptive: bool = False
     forks: int = 0
 
-    def __call__(self, stage: Stage, hosts: Sequence[str]) -> dict[str, str]:
+    def __call__(self, stage: Stage, hosts: Sequence[str], *, hold: bool = False) -> dict[str, str]:
         """Runs the playbook of `stage` on `hosts`; returns why a host failed, by host.
 
         Every part of `stage.parts` has a result afterwards, until one that did not end well.
+
+        Args:
+            stage: which.
+            hosts: those concerned.
+            hold: another stage follows for the same hosts, so that they keep the run's lock.
         """
         if not hosts:
             return {}
+        more: Mapping[str, Json] = {"hold": True} if hold else {}
         try:
             ended = self.runner(
                 data_path("playbooks", stage.playbook),
                 sources=self.sources,
-                extra_vars={**self.extra_vars, "run": str(self.run.absolute()), "disruptive": self.disruptive},
+                extra_vars={**self.extra_vars, "run": str(self.run.absolute()), "disruptive": self.disruptive, **more},
                 vault=self.vault,
                 limit=",".join(hosts),
                 observer=self.observer,
@@ -139,13 +145,26 @@ class Play:
         """Runs `BACK`; each change of the run has a result afterwards, REFUSED for the hosts left out, by reason."""
         why = self(BACK, hosts)
         for change in changes_of(self.run):
+            results = results_of(self.run)
+            if (change.host, change.part) in results:
+                continue
+            ended = [one.outcome for (host, _), one in results.items() if host == change.host]
+            if change.host not in left_out and any(one not in _WELL for one in ended):
+                self._not_begun(change)
+                continue
             error = HostError(
                 left_out.get(change.host) or why.get(change.host) or "it left no result",
                 remedy="Make the host reachable and run the same rollback again.",
             )
-            if (change.host, change.part) not in results_of(self.run):
-                outcome = Outcome.REFUSED if change.host in left_out else Outcome.ROLLBACK_FAILED
-                record_result(self.run, change.part, back_result(change, outcome, error))
+            outcome = Outcome.REFUSED if change.host in left_out else Outcome.ROLLBACK_FAILED
+            record_result(self.run, change.part, back_result(change, outcome, error))
+
+    def _not_begun(self, change: PartChange) -> None:
+        error = HostError(
+            "not begun, since an earlier part of this host was not taken back",
+            remedy="Mend what is named there and run the same rollback again.",
+        )
+        record_result(self.run, change.part, back_result(change, Outcome.REFUSED, error))
 
     def refuse(self, stage: Stage, hosts: Sequence[str], reason: str, remedy: str = "") -> None:
         """Records for each part of `stage` that it was not touched, and why."""

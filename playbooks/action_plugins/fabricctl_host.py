@@ -18,7 +18,7 @@ from ansible.plugins.action import ActionBase
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no types
     """One part of one host."""
 
-    _VALID_ARGS = frozenset({"disruptive", "of", "part", "run"})
+    _VALID_ARGS = frozenset({"disruptive", "hold", "of", "part", "run"})
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Returns Ansible's result: changed, failed or unreachable, msg, diff."""

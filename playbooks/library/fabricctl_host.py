@@ -14,9 +14,10 @@ options:
     description:
       - V(nic) sets up the NICs, V(target) publishes namespaces, V(connect) connects, all now and at each boot.
       - V(disconnect) takes the connections away, V(read) reads, V(back) takes back what the run did.
+      - V(release) lets go of the lock that O(hold) kept.
     type: str
     required: true
-    choices: [nic, target, connect, disconnect, read, back]
+    choices: [nic, target, connect, disconnect, read, back, release]
   of:
     description: For V(back), the part that is taken back.
     type: str
@@ -25,6 +26,10 @@ options:
     description: The run folder, as the role C(fabricctl_run) makes it.
     type: path
     required: true
+  hold:
+    description: Another part of this host follows, so the host's lock is kept when this one ends well.
+    type: bool
+    default: false
   disruptive:
     description: What interrupts traffic may be done.
     type: bool

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from fabric.errors import HostError
 from fabric.host.actions import Action, ControllerAttribute, PutFile, RemoveLink, Run, Write
 from fabric.host.boot import BootChange, boot_change, setting_lines
-from fabric.host.change import HostIntent, Part, PartChange
+from fabric.host.change import HostIntent, Part, PartChange, Thing
 from fabric.host.executor import Executor, list_folder
 from fabric.host.files import standing
 from fabric.host.nvme.compare import ConnectionDifference, connection_differences
@@ -43,6 +43,8 @@ _POLICY_LOOK: Final = f'grep -Hs "" {_SUBSYSTEMS}/*/subsysnqn {_SUBSYSTEMS}/*/io
 _OWN_TIMERS: Final = frozenset({"ctrl-loss-tmo", "reconnect-delay", "fast_io_fail_tmo"})  # set on a live controller
 _IDENTITY: Final = (HOSTNQN_PATH, HOSTID_PATH)
 _NEW: Final = "made anew"
+_CONNECTED: Final = "connected"
+_NO_CONNECTION: Final = "not connected"
 
 _Policies: TypeAlias = Mapping[str, tuple[str, str, str]]
 """NQN → file, multipath policy that stands, and the one wanted."""
@@ -257,6 +259,7 @@ def _change(
             *(f"{_name(one)}: the connection, which its unit did not make" for one in orphans),
         ),
         unconfirmed=unconfirmed_options(cli) if ways else (),
+        things=(*_things(ways, orphans, policies), *boot.things),
     )
 
 
@@ -372,6 +375,20 @@ def _lines(ways: Sequence[_Way], policies: _Policies) -> Iterable[str]:
             yield from setting_lines(f"{_name(way.one)} {change.what}", change.found, change.wanted)
     for nqn, (_, old, wanted) in policies.items():
         yield from setting_lines(f"{nqn} iopolicy", old, wanted)
+
+
+def _things(ways: Sequence[_Way], orphans: Sequence[Connection], policies: _Policies) -> Iterable[Thing]:
+    for way in ways:
+        if way.path is None:
+            yield Thing(_name(way.one), _NO_CONNECTION, _CONNECTED)
+        elif way.anew:
+            yield Thing(_name(way.one), way.anew, _CONNECTED)
+        for change in way.changes:
+            if change.what == "state":  # it comes and goes with the target
+                continue
+            yield Thing(f"{_name(way.one)} {change.what}", change.found, change.wanted)
+    yield from (Thing(_name(one), _CONNECTED, _NO_CONNECTION) for one in orphans)
+    yield from (Thing(f"{nqn} iopolicy", old, wanted) for nqn, (_, old, wanted) in policies.items())
 
 
 def _name(one: Connection) -> str:

@@ -13,7 +13,7 @@ from fabric.host import names
 from fabric.host.actions import Action, Disruption, RemoveFolder, Run, Stage, Write
 from fabric.host.batch import Question, ask, read_many
 from fabric.host.boot import BootChange, boot_change, setting_lines
-from fabric.host.change import HostIntent, Part, PartChange
+from fabric.host.change import HostIntent, Part, PartChange, Thing
 from fabric.host.executor import Executor
 from fabric.host.families.catalog import driver
 from fabric.host.families.common import cm_folder
@@ -76,6 +76,7 @@ def design_nic(intent: HostIntent, executor: Executor) -> PartChange:
         disruptive=tuple(_disruptive(meant)),
         cannot_restore=tuple(_lost(meant)),
         unconfirmed=tuple(dict.fromkeys(one.unconfirmed for _, one in meant if one.unconfirmed)),
+        things=(*_things(meant, sysctls), *boot.things),
     )
 
 
@@ -187,6 +188,14 @@ def _disruptive(meant: Sequence[tuple[_Nic, Difference]]) -> Iterable[str]:
             yield f"{one.netdev} {one.setting}: takes effect after a reset of the firmware or a reboot"
         elif one.disruptive and not quiet:
             yield f"{one.netdev} {one.setting}: the link stops for a moment"
+
+
+def _things(meant: Sequence[tuple[_Nic, Difference]], sysctls: Mapping[str, tuple[str, str]]) -> Iterable[Thing]:
+    for _, one in meant:
+        if one.is_known:  # what nothing shows cannot be compared later
+            yield Thing(f"{one.netdev} {one.setting}", one.found, one.wanted)
+    for path, (found, wanted) in sysctls.items():
+        yield Thing(path, found, wanted)
 
 
 def _lines(

@@ -12,7 +12,7 @@ from fabric.errors import HostError
 from fabric.host.actions import Action, RemoveFolder, RemoveLink, Run, Write
 from fabric.host.batch import Question, ask
 from fabric.host.boot import BootChange, boot_change, setting_lines
-from fabric.host.change import HostIntent, Part, PartChange
+from fabric.host.change import HostIntent, Part, PartChange, Thing
 from fabric.host.executor import Executor, list_folder
 from fabric.host.nvme.target import (
     ROOT,
@@ -55,13 +55,15 @@ def design_target(intent: HostIntent, executor: Executor) -> PartChange:
     now = (*removal_actions(gone, found), *target_actions(wanted, rest))
     start = (Run(("systemctl", "start", *boot.stopped)),) if boot.stopped else ()
     forward = (*now, *boot.forward, *start)
+    things = tuple(_things(wanted, _joined(standing_part(wanted, found), gone)))
     return PartChange(
         intent.host,
         Part.TARGET,
         forward,
         _backward(found, wanted, gone, boot, executor) if forward else (),
-        "\n".join((*_lines(wanted, _joined(standing_part(wanted, found), gone)), *boot.diff)),
+        "\n".join((*_lines(things), *boot.diff)),
         disruptive=tuple(_disruptive(now, found)),
+        things=(*things, *boot.things),
     )
 
 
@@ -133,12 +135,17 @@ def _disruptive(now: Sequence[Action], found: NvmetState) -> Iterable[str]:
                 yield f"{path.removeprefix(f'{ROOT}/subsystems/').removesuffix('/enable')}: the namespace stops"
 
 
-def _lines(wanted: NvmetState, found: NvmetState) -> Iterable[str]:
-    """Subsystems and ports before and after, one line each."""
+def _things(wanted: NvmetState, found: NvmetState) -> Iterable[Thing]:
+    """Subsystems and ports before and after."""
     before, after = dict(_rows(found)), dict(_rows(wanted))
     for what in dict.fromkeys((*before, *after)):
         if before.get(what) != after.get(what):
-            yield from setting_lines(what, before.get(what, _ABSENT), after.get(what, _ABSENT))
+            yield Thing(what, before.get(what, _ABSENT), after.get(what, _ABSENT))
+
+
+def _lines(things: Iterable[Thing]) -> Iterable[str]:
+    for one in things:
+        yield from setting_lines(one.what, one.before, one.after)
 
 
 def _rows(state: NvmetState) -> Iterable[tuple[str, str]]:

@@ -15,10 +15,13 @@ from fabric.host.actions import actions_from_json
 from fabric.host.executor import perform
 from fabric.host.nvme.connect import read_connect
 from fabric.remote.ssh import ExecResult
+from tests.unit.host.keeper import asks_for_the_lock, keep
 from tests.unit.host.nvmet import Nvmet
 
 UNITS = "/etc/systemd/system"
 OK = ExecResult(0, "", "")
+RUN = "/run/fabricctl"
+FULL = "No space left on device"
 _LOOKS = ("test", "cat", "ls", "stat", "grep", "find", "readlink", "true", "ibv_devinfo", "python3", "journalctl")
 
 
@@ -75,6 +78,8 @@ class Model:
     loaded: dict[str, str] = field(default_factory=dict)
     rules: str = ""
     journal: dict[str, str] = field(default_factory=dict)
+    is_full: bool = False
+    uptime_s: int = 1000
 
     # --- the executor ---
 
@@ -162,6 +167,8 @@ class Model:
 
     def _write(self, path: str, text: str) -> ExecResult:
         if path in self.files:
+            if self._has_no_room(path):
+                return failed(FULL)
             self.files[path] = (text, self.files[path][1])
         elif path.startswith("/sys/kernel/config/nvmet/"):
             return self.nvmet.write(path, text)
@@ -178,6 +185,9 @@ class Model:
         else:
             return failed("No such file or directory")
         return OK
+
+    def _has_no_room(self, path: str) -> bool:
+        return self.is_full and not path.startswith(("/run/", "/sys/", "/proc/"))
 
     def _is_there(self, path: str) -> bool:
         if found := re.fullmatch(r"/sys/class/infiniband/([^/]+)", path):
@@ -233,12 +243,21 @@ class Model:
 
     def _do_install(self, words: list[str], _: bytes) -> ExecResult:
         path, parent = words[-1], PurePosixPath(words[-1]).parent
+        if self._has_no_room(path):
+            return failed(FULL)
         self.folders |= {str(parent), *(str(one) for one in parent.parents)}
         self.files[path] = ("", int(words[words.index("-m") + 1], 8))
         return OK
 
     def _do_mv(self, words: list[str], _: bytes) -> ExecResult:
         self.files[words[-1]] = self.files.pop(words[-2])
+        return OK
+
+    def _do_chmod(self, words: list[str], _: bytes) -> ExecResult:
+        self.files[words[-1]] = (self.files[words[-1]][0], int(words[0], 8))
+        return OK
+
+    def _do_sync(self, _words: list[str], _: bytes) -> ExecResult:
         return OK
 
     def _do_rm(self, words: list[str], _: bytes) -> ExecResult:
@@ -321,7 +340,13 @@ class Model:
         row: dict[str, object] = {"ifname": name, "mtu": own.mtu, "flags": ["UP"] if own.up else [], "addr_info": info}
         return row | ({"link": own.parent} if own.parent else {})
 
+    def _keep(self, path: str, text: str) -> None:
+        self.files[path] = (text, 0o644)
+        self.folders |= {"/run", RUN}
+
     def _do_sh(self, words: list[str], _: bytes) -> ExecResult:
+        if asks_for_the_lock(words):
+            return keep(words, self.files, self.uptime_s, put=self._keep)
         if "tentative" in words[1]:
             return OK
         if "address del" in words[1]:
@@ -461,7 +486,9 @@ class Model:
     def _units(self, words: list[str], units: list[str]) -> ExecResult:
         verb, done = words[0], []
         for unit in units:
-            if verb == "enable":
+            if verb == "enable" and self.is_full and unit not in self.enabled:
+                done.append(failed(FULL))
+            elif verb == "enable":
                 self.enabled.add(unit)
             elif verb == "disable":
                 self.enabled.discard(unit)
@@ -532,6 +559,9 @@ class Model:
         self.rdma, self.cm, self.controllers, self.policies = {}, {}, {}, {}
         self.cm_folders, self.modules, self.active, self.loaded = set(), set(), set(), {}
         self.nvmet = Nvmet()
+        self.files = {path: one for path, one in self.files.items() if not path.startswith("/run/")}
+        self.folders = {path for path in self.folders if path != RUN}
+        self.uptime_s = 1
         names = self.files.get("/etc/modules-load.d/fabricctl.conf", ("", 0))[0].splitlines()
         self._do_modprobe([one for one in names if not one.startswith("#")], b"")
         self._do_udevadm([], b"")
@@ -551,11 +581,11 @@ class Model:
             self._start(unit)
 
     def snapshot(self) -> dict[str, object]:
-        """Returns all state but loaded modules, and what was asked."""
+        """Returns all state but loaded modules, what fabricctl keeps of its runs until a boot, and what was asked."""
         return {
             "netdevs": {name: (one.mtu, one.up, tuple(one.addresses)) for name, one in self.netdevs.items()},
-            "files": dict(self.files),
-            "folders": set(self.folders),
+            "files": {path: one for path, one in self.files.items() if not path.startswith(f"{RUN}/")},
+            "folders": self.folders - {"/run", RUN},
             "nvmet": self.nvmet.snapshot(),
             "rdma": dict(self.rdma),
             "cm": {name: tuple(one) for name, one in self.cm.items()},
