@@ -1,7 +1,7 @@
 """What every network OS package offers. Dialects are data and pure functions; nothing here opens a connection."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from fabric.diff import Change, DiffRules, Flaw, IntendedConfig, Unit
@@ -9,7 +9,7 @@ from fabric.qos import Capabilities, DeviceQos, Kept
 from fabric.state import PortCounters
 from fabric.tree import EMPTY, Path, Tree
 
-__all__ = ("Nos", "RenderContext", "SessionSpec")
+__all__ = ("Identity", "LldpSeen", "Nos", "RenderContext", "SessionSpec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,35 @@ class SessionSpec:
     fetch: str
     fetch_counters: Mapping[str, str]
     error_patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a configuration says of the device that it is from; "" where it does not.
+
+    Attributes:
+        hwsku: SONiC HwSKU or EOS model.
+        aliases: what LLDP may call a port → the port's name.
+    """
+
+    hostname: str = ""
+    hwsku: str = ""
+    version: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LldpSeen:
+    """One neighbour that a device sees, as it was advertised; "" for what was not.
+
+    Attributes:
+        port: ours. system, port_id, description: theirs.
+    """
+
+    port: str
+    system: str
+    port_id: str
+    description: str = ""
 
 
 class Nos(Protocol):
@@ -119,6 +148,23 @@ class Nos(Protocol):
 
         Judges what a rollback beside foreign changes could break, and no more; what a device may mean by it is the
         business of `fabric.compliance`.
+        """
+        ...
+
+    def identity(self, running: Tree, text: str) -> Identity:
+        """Returns what the configuration says of the device; `text` is what `running` was read from."""
+        ...
+
+    @property
+    def lldp_command(self) -> str:
+        """Returns the command that prints the LLDP neighbours, for `lldp`."""
+        ...
+
+    def lldp(self, output: str) -> tuple[LldpSeen, ...]:
+        """Returns the LLDP neighbours in the output of a command of this OS, each as often as it is seen.
+
+        Raises:
+            FabricError: the text is no such output.
         """
         ...
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabric.diff import Change, DiffRules, Flaw, IntendedConfig, Unit
-from fabric.nos.base import RenderContext, SessionSpec
+from fabric.nos.base import Identity, LldpSeen, RenderContext, SessionSpec
+from fabric.nos.eos import neighbours
 from fabric.nos.eos.capabilities import capabilities
 from fabric.nos.eos.joints import flaws, units
 from fabric.nos.eos.observable import observable
@@ -75,6 +76,19 @@ class Eos:
     def flaws(self, tree: Tree) -> tuple[Flaw, ...]:
         """Returns interfaces that name a profile or policy that is not there."""
         return flaws(tree)
+
+    def identity(self, running: Tree, text: str) -> Identity:
+        """Returns what the configuration says of the device."""
+        return neighbours.identity(running, text)
+
+    @property
+    def lldp_command(self) -> str:
+        """Returns the command that prints the LLDP neighbours."""
+        return neighbours.LLDP_COMMAND
+
+    def lldp(self, output: str) -> tuple[LldpSeen, ...]:
+        """Returns the LLDP neighbours."""
+        return neighbours.lldp(output)
 
     def counters(self, outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
         """Returns the counters in the outputs of `session.fetch_counters`."""

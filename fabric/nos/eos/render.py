@@ -7,7 +7,7 @@ over one by one; the maps that EOS has only once are in the tree and named devic
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import Final
@@ -19,28 +19,29 @@ from fabric.errors import UnsupportedFeatureError
 from fabric.nos.base import RenderContext
 from fabric.nos.eos.capabilities import DETECTION_RANGE_MS, MTU_MAX, POLLING_RANGE_MS, RESERVED_QUEUE, queue_word
 from fabric.nos.eos.defaults import MTU_ROUTED
-from fabric.nos.eos.parse import ALL_OFF, is_routed
+from fabric.nos.eos.parse import ALL_OFF, is_routed, parse_tree
 from fabric.nos.eos.parse_watchdog import WATCHDOG
 from fabric.nos.eos.sections import ETHERNET, Sections, sections
 from fabric.nos.eos.session import RULES
+from fabric.nos.eos.standing import OWN_PREFIX, PART_KEYS, Part, Standing, described, standing
 from fabric.nos.eos.text import tree
 from fabric.nos.eos.views import (
     InterfaceView,
     ProfileView,
     TimerView,
+    device_timer,
     interface_view,
     maps_view,
     profile_view,
-    timer_view,
 )
 from fabric.qos import UNKNOWN, DeviceQos, DscpRewrite, PortQos, PortWatchdog, Scheduler, SchedulerKind
 from fabric.resources import data_path
 from fabric.tree import Tree
 from fabric.units import format_speed, natural_key
 
-__all__ = ("PROFILE_PREFIX", "device_timer", "outside_ports", "render", "watchdog_stands")
+__all__ = ("PROFILE_PREFIX", "outside_ports", "render", "watchdog_stands")
 
-PROFILE_PREFIX: Final = "FABRICCTL-"
+PROFILE_PREFIX: Final = OWN_PREFIX
 _MTU_MIN: Final = 68  # EOS User Manual, "mtu": 68 to 9214
 _WATCHDOG_TIMES: Final = "(?:timeout|recovery-time|polling-interval)"
 
@@ -51,47 +52,39 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
     Raises:
         UnsupportedFeatureError: EOS cannot do it, or a name is no EOS name.
     """
+    whole, running = qos, sections(context.running)
+    seen = parse_tree(context.running, device=qos.device)
+    qos = described(qos, context, seen)
     for port in qos.ports:
         _check(port)
-    running = sections(context.running)
+    stays = standing(whole, qos, context, running, seen)
     timer = device_timer(qos, context)
+    moving = replace(qos, ports=tuple(port for port in qos.ports if not stays.stays(Part.QOS, port.name)))
     kept = _kept_profiles(qos, context, running)
-    names, profiles = _profiles(qos, context, timer, kept)
-    interfaces = [interface_view(port, profile=names[port.name], mtu=_mtu(port, running)) for port in qos.ports]
-    channels = _channels(qos, running, interfaces)
+    names, profiles = _profiles(moving, context, timer, kept)
+    views = [_view(port, names.get(port.name, ""), running, stays) for port in qos.ports]
+    channels = [one for one in _channels(qos, running, views, stays) if _says_something(one)]
+    interfaces = [one for one in views if _says_something(one)]
+    shared = _shared_channels(qos, running, stays)
     text = "".join(
         (
-            _filled("maps", maps=maps_view(qos)),
+            _filled("maps", maps=maps_view(qos)) if not stays.has_maps else "",
             _filled("watchdog", watchdog=timer) if timer is not None else "",
             "!\n",
             *(_filled("profile", profile=profile) for profile in profiles),
             *(_filled("interface", interface=one) for one in (*channels, *interfaces)),
         )
     )
-    wide = (
-        *_device_wide(qos, timer),
-        *((re.escape(f"interface {one}"), "**") for one in _shared_channels(qos, running)),
-    )
+    wide = _device_wide(qos, timer, stays)
+    ours = [*(port.name for port in qos.ports), *_own_channels(qos, running)]
     return IntendedConfig(
         device=qos.device,
         nos="eos",
-        tree=tree(text),
-        owned=(*_owned([one.name for one in (*channels, *interfaces)], kept), *wide),
-        device_wide=wide,
+        tree=tree(text).with_changes(stays.lines),
+        owned=(*_owned(ours, kept, stays), *wide),
+        device_wide=(*wide, *((re.escape(f"interface {one}"), "**") for one in shared)),
         text=text,
     )
-
-
-def device_timer(qos: DeviceQos, context: RenderContext) -> TimerView | None:
-    """Returns the watchdog's times that stand device-wide, None where each profile says its own.
-
-    They do when device-wide settings were adopted and all watched ports agree.
-    """
-    watchdogs = [port.watchdog for port in qos.ports if isinstance(port.watchdog, PortWatchdog)]
-    views = {timer_view(watchdog, port=qos.device) for watchdog in watchdogs}
-    if not context.adopt or len(views) != 1 or any(watchdog.polling_ms is UNKNOWN for watchdog in watchdogs):
-        return None
-    return views.pop()
 
 
 def watchdog_stands(running: Sections) -> bool:
@@ -158,28 +151,56 @@ def _kept_profiles(qos: DeviceQos, context: RenderContext, running: Sections) ->
     """Returns the profiles of ours that an interface outside the intent is bound to, with their lines: they stay."""
     ours = {port.name for port in qos.ports} | {running.channel_of(port.name) for port in qos.ports}
     if not context.adopt:
-        ours -= set(_shared_channels(qos, running))
+        ours -= set(_shared_channels(qos, running, None))
     bound = {one.text("service-profile") or "" for name, one in running.interfaces.items() if name not in ours}
     names = sorted((name for name in bound if name.startswith(PROFILE_PREFIX)), key=natural_key)
     lines = {name: f"qos profile {name}" for name in names}
     return {name: Tree({p: v for p, v in context.running.items() if p[0] == head}) for name, head in lines.items()}
 
 
-def _shared_channels(qos: DeviceQos, running: Sections) -> tuple[str, ...]:
-    """Returns the port channels of our ports that have members outside the intent too: those feel their lines."""
+def _own_channels(qos: DeviceQos, running: Sections) -> tuple[str, ...]:
+    """Returns the port channels of our ports that have lines of their own."""
+    channels = (running.channel_of(port.name) for port in qos.ports)
+    return tuple(dict.fromkeys(one for one in channels if one is not None and one in running.interfaces))
+
+
+def _shared_channels(qos: DeviceQos, running: Sections, stays: Standing | None) -> tuple[str, ...]:
+    """Returns the port channels of our ports that have members outside the intent too: those feel their lines.
+
+    One whose lines all stay is not among them: nobody feels what does not change.
+    """
     ours = {port.name for port in qos.ports}
     others = {running.channel_of(name) for name in running.interfaces if name not in ours}
-    return tuple(sorted({channel for name in ours if (channel := running.channel_of(name)) and channel in others}))
+    shared = {channel for name in ours if (channel := running.channel_of(name)) and channel in others}
+    quiet = set() if stays is None else {one for one in shared if all(stays.stays(part, one) for part in Part)}
+    return tuple(sorted(shared - quiet))
 
 
-def _channels(qos: DeviceQos, running: Sections, interfaces: Iterable[InterfaceView]) -> tuple[InterfaceView, ...]:
+def _view(port: PortQos, profile: str, running: Sections, stays: Standing) -> InterfaceView:
+    view = interface_view(port, profile=profile, mtu=_mtu(port, running))
+    return replace(
+        view,
+        mtu="" if stays.stays(Part.MTU, port.name) else view.mtu,
+        dcbx="" if stays.stays(Part.DCBX, port.name) else view.dcbx,
+        guaranteed=() if stays.stays(Part.QOS, port.name) else view.guaranteed,
+    )
+
+
+def _says_something(view: InterfaceView) -> bool:
+    return view != InterfaceView(name=view.name, mtu="", dcbx="", profile="")
+
+
+def _channels(
+    qos: DeviceQos, running: Sections, views: Iterable[InterfaceView], stays: Standing
+) -> tuple[InterfaceView, ...]:
     """Returns the port channels of our ports: MTU and profile stand there too, for members take them from it."""
     channels: dict[str, InterfaceView] = {}
-    for port, view in zip(qos.ports, interfaces, strict=True):
+    for port, view in zip(qos.ports, views, strict=True):
         channel = running.channel_of(port.name)
         if channel is None or channel not in running.interfaces:
             continue
-        wanted = InterfaceView(name=channel, mtu=view.mtu, dcbx="", profile=view.profile)
+        mtu = "" if stays.stays(Part.MTU, channel) else view.mtu
+        wanted = InterfaceView(name=channel, mtu=mtu, dcbx="", profile=view.profile)
         if channels.setdefault(channel, wanted) != wanted:
             raise UnsupportedFeatureError(
                 "the members of a port channel must do the same", where=f"{qos.device}: {channel}", found=port.name
@@ -195,37 +216,27 @@ def _mtu(port: PortQos, running: Sections) -> str:
     return "" if is_default else str(port.mtu_bytes)
 
 
-def _owned(names: Iterable[str], kept: Iterable[str]) -> tuple[Pattern, ...]:
+def _owned(names: Sequence[str], kept: Iterable[str], stays: Standing) -> tuple[Pattern, ...]:
     # what an interface outside the intent is bound to is not ours to change
     spared = "".join(f"(?!{re.escape(name)}$)" for name in kept)
-    interface = f"interface (?:{'|'.join(map(re.escape, names))})"
-    keys = (
-        "(?:l2 )?mtu",
-        "dcbx mode",
-        "service-profile",
-        "service-policy type qos input",
-        "qos trust",
-        "priority-flow-control.*",
-        "flowcontrol (?:receive|send)",
-    )
-    return (
-        (interface, "|".join(f"(?:{key})" for key in keys)),
-        (interface, r"(?:uc-)?tx-queue \d", "**"),
-        (f"qos profile {spared}{PROFILE_PREFIX}.*", "**"),
-    )
+    patterns: list[Pattern] = []
+    for part, keys in PART_KEYS.items():
+        moving = [name for name in names if not stays.stays(part, name)]
+        interface = f"interface (?:{'|'.join(map(re.escape, moving))})"
+        patterns += [(interface, keys)] if moving else []
+        patterns += [(interface, r"(?:uc-)?tx-queue \d", "**")] if moving and part is Part.QOS else []
+    return (*patterns, (f"qos profile {spared}{PROFILE_PREFIX}.*", "**"))
 
 
-def _device_wide(qos: DeviceQos, timer: TimerView | None) -> tuple[Pattern, ...]:
-    patterns: list[Pattern] = [
-        ("qos map dscp", r"\d+"),
-        ("qos map traffic-class to tx-queue", r"\d"),
-        (re.escape(ALL_OFF),),
-    ]
-    rewrites = [port.rewrite for port in qos.ports]
-    if UNKNOWN not in rewrites:
-        patterns.append(("qos rewrite dscp",))
-    if any(isinstance(rewrite, DscpRewrite) for rewrite in rewrites):
-        patterns.append(("qos map traffic-class to dscp", r"\d"))
+def _device_wide(qos: DeviceQos, timer: TimerView | None, stays: Standing) -> tuple[Pattern, ...]:
+    patterns: list[Pattern] = [] if stays.has_pfc_off else [(re.escape(ALL_OFF),)]
+    if not stays.has_maps:
+        patterns += [("qos map dscp", r"\d+"), ("qos map traffic-class to tx-queue", r"\d")]
+        rewrites = [port.rewrite for port in qos.ports]
+        if UNKNOWN not in rewrites:
+            patterns.append(("qos rewrite dscp",))
+        if any(isinstance(rewrite, DscpRewrite) for rewrite in rewrites):
+            patterns.append(("qos map traffic-class to dscp", r"\d"))
     if timer is not None:
         patterns.append((f"{WATCHDOG} (?:default {_WATCHDOG_TIMES}|action)",))
     return tuple(patterns)

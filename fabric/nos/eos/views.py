@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from fabric.errors import UnsupportedFeatureError
+from fabric.nos.base import RenderContext
 from fabric.nos.eos.defaults import DSCP_TO_TC, GUARANTEED_KBPS, KBYTE
 from fabric.qos import (
     IDENTITY,
     UNKNOWN,
     Aqm,
     AqmKind,
+    Aspect,
     DcbxMode,
     DeviceQos,
     DscpRewrite,
@@ -39,6 +41,7 @@ __all__ = (
     "ProfileView",
     "QueueView",
     "TimerView",
+    "device_timer",
     "dscp_to_tc",
     "guaranteed_kbps",
     "interface_view",
@@ -182,6 +185,20 @@ def timer_view(watchdog: PortWatchdog, *, port: str) -> TimerView | None:
         polling="auto" if polling is UNKNOWN else _seconds(polling),
         action=_action(watchdog.action, port=port),
     )
+
+
+def device_timer(qos: DeviceQos, context: RenderContext) -> TimerView | None:
+    """Returns the watchdog's times that stand device-wide, None where each profile says its own.
+
+    They do when device-wide settings were adopted, all watched ports agree, and none keeps what it has.
+    """
+    if any(Aspect.WATCHDOG in one.aspects for one in context.kept):
+        return None
+    watchdogs = [port.watchdog for port in qos.ports if isinstance(port.watchdog, PortWatchdog)]
+    views = {timer_view(watchdog, port=qos.device) for watchdog in watchdogs}
+    if not context.adopt or len(views) != 1 or any(watchdog.polling_ms is UNKNOWN for watchdog in watchdogs):
+        return None
+    return views.pop()
 
 
 def profile_view(port: PortQos, *, name: str, word: str, device_watchdog: bool, watchdog_stands: bool) -> ProfileView:

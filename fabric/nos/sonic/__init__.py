@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabric.diff import Change, DiffRules, Flaw, IntendedConfig, Unit
-from fabric.nos.base import RenderContext, SessionSpec
-from fabric.nos.sonic import patch, show
+from fabric.nos.base import Identity, LldpSeen, RenderContext, SessionSpec
+from fabric.nos.sonic import neighbours, patch, show
 from fabric.nos.sonic.capabilities import capabilities
 from fabric.nos.sonic.config import load
 from fabric.nos.sonic.joints import flaws, units
@@ -74,6 +74,20 @@ class Sonic:
     def flaws(self, tree: Tree) -> tuple[Flaw, ...]:
         """Returns rows that name what is not there, contradict each other, or pause without headroom."""
         return flaws(tree)
+
+    def identity(self, running: Tree, text: str) -> Identity:
+        """Returns what CONFIG_DB says of the device."""
+        del text
+        return neighbours.identity(running)
+
+    @property
+    def lldp_command(self) -> str:
+        """Returns the command that prints the LLDP neighbours."""
+        return neighbours.LLDP_COMMAND
+
+    def lldp(self, output: str) -> tuple[LldpSeen, ...]:
+        """Returns the LLDP neighbours."""
+        return neighbours.lldp(output)
 
     def counters(self, outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
         """Returns the counters of every port."""

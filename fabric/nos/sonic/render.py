@@ -11,10 +11,9 @@ from typing import Final
 
 from fabric.diff import IntendedConfig, Pattern, matches
 from fabric.nos.base import RenderContext
-from fabric.nos.sonic import placing, render_buffers, render_maps, render_queues, standing
+from fabric.nos.sonic import placing, references, render_buffers, render_maps, render_queues, standing
 from fabric.nos.sonic.config import Tables, dump, tables
 from fabric.nos.sonic.names import (
-    BOUND_MAPS,
     BUFFER_PG,
     BUFFER_QUEUE,
     CABLE_LENGTH,
@@ -25,7 +24,6 @@ from fabric.nos.sonic.names import (
     PORT,
     PORT_QOS_MAP,
     QUEUE,
-    SCHEDULER,
     STOCK_WRED,
     WRED_PROFILE,
 )
@@ -39,12 +37,6 @@ __all__ = ("render",)
 
 _CABLE_MAP: Final = "AZURE"  # buffers_config.j2; the name that buffermgrd's users expect
 _HISTORY: Final = "pfc_stat_history"
-_REFERENCES: Final = {
-    PORT_QOS_MAP: BOUND_MAPS | {"scheduler": SCHEDULER},
-    QUEUE: {"scheduler": SCHEDULER, "wred_profile": WRED_PROFILE},
-    BUFFER_PG: {"profile": "BUFFER_PROFILE"},
-    BUFFER_QUEUE: {"profile": "BUFFER_PROFILE"},
-}
 
 
 def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
@@ -77,7 +69,7 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
     wanted = placing.as_written(running, wanted, ports)
     owned = _owned(running, ports, grouped, _cabled(qos, aspects))
     wanted |= _still_referred(context.running, wanted, owned)
-    tree = Tree(wanted)
+    tree = Tree(references.as_device_writes(running, wanted))
     return IntendedConfig(
         device=qos.device,
         nos="sonic",
@@ -179,13 +171,13 @@ def _still_referred(running: Tree, wanted: Mapping[Path, Value], owned: Iterable
         if _names_ours(path, value) and not any(matches(pattern, path) for pattern in owned)
     }
     staying |= {path: value for path, value in wanted.items() if _names_ours(path, value)}
-    objects = {(_REFERENCES[path[0]][path[2]], value) for path, value in staying.items()}
+    objects = {references.target_of(path, value) for path, value in staying.items()}
     return {path: value for path, value in running.items() if path[:2] in objects and path not in wanted}
 
 
 def _names_ours(path: Path, value: Value) -> bool:
-    of_reference = len(path) == 3 and path[2] in _REFERENCES.get(path[0], {})
-    return of_reference and isinstance(value, str) and value.startswith(OWN_PREFIX)
+    target = references.target_of(path, value)
+    return target is not None and target[1].startswith(OWN_PREFIX)
 
 
 def _device_wide(running: Tables, tree: Tree, ports: tuple[str, ...]) -> tuple[Pattern, ...]:
