@@ -25,7 +25,7 @@ from fabric.verify.model import (
     Verdict,
     VerdictStatus,
 )
-from fabric.verify.settled import stood, volume_cache_ns
+from fabric.verify.settled import Volumes, is_volume, volume_cache_ns, volumes_of, with_volumes
 from fabric.verify.text import verdict_text
 
 __all__ = (
@@ -47,8 +47,11 @@ __all__ = (
     "TrafficClass",
     "Verdict",
     "VerdictStatus",
+    "Volumes",
+    "is_volume",
     "judge",
-    "stood",
     "verdict_text",
     "volume_cache_ns",
+    "volumes_of",
+    "with_volumes",
 )

@@ -12,11 +12,11 @@ from fabric.intent import Fabric, Loaded
 from fabric.plan import FabricPlan
 from fabric.state import CounterSet, Missing, Snapshot, Source, SourceKind
 from fabric.state.snapshot import from_port
-from fabric.verify import stood, volume_cache_ns
+from fabric.verify import Volumes, volume_cache_ns, volumes_of, with_volumes
 from fabric.workflow.environment import Environment
 from fabric.workflow.evidence import read_counters
 from fabric.workflow.stopwatch import Stopwatch
-from fabric.workflow.verifying.hostcounters import Machine, MachineReading, read_machine, unreached
+from fabric.workflow.verifying.hostcounters import Machine, MachineReading, read_machine, read_volumes, unreached
 from fabric.workflow.verifying.reaching import Way, Ways
 
 __all__ = ("Collector", "cache_s", "machines_of")
@@ -48,6 +48,19 @@ def machines_of(fabric: Fabric, selected: Sequence[str]) -> tuple[Machine, ...]:
 def cache_s(snapshot: Snapshot) -> float:
     """Returns for how long a counter of the snapshot may be old when it is read, in seconds."""
     return max((one.cache_ns for one in snapshot.sets), default=0) / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Counts of packets of one machine, and when they were read."""
+
+    volumes: Volumes
+    at_ns: int
+    span_ns: int
+
+
+def _later(one: CounterSet, reading: _Reading) -> CounterSet:
+    return with_volumes(one, reading.volumes, at_ns=reading.at_ns, span_ns=reading.span_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +97,33 @@ class Collector:
         if switches and self.plan.switches:
             more, gone = self._switches()
         is_settled = False
-        for _ in range(_SETTLES if settle else 0):
-            self.environment.clock.sleep_s(volume_cache_ns(sets) / 1e9)
-            again, lacking = self._machines(wait_s)
-            is_settled = stood(sets, again)
-            sets, missing = again, lacking
-            if is_settled:
-                break
+        if settle:
+            sets, is_settled = self._settled(sets)
         return Snapshot(label, unix_s, (*sets, *more), (*missing, *gone), is_settled)
+
+    def _settled(self, sets: tuple[CounterSet, ...]) -> tuple[tuple[CounterSet, ...], bool]:
+        """Returns the sets with counts of packets read again, and whether those are one moment."""
+        wanted, cache_s = volumes_of(sets).keys(), volume_cache_ns(sets) / 1e9
+        earlier, is_settled = self._volumes(), False
+        for _ in range(_SETTLES):
+            self.environment.clock.sleep_s(cache_s)
+            later = self._volumes()
+            if all(one.volumes == other.volumes for one, other in zip(earlier, later, strict=True)):
+                is_settled = {key for one in earlier for key in one.volumes} == wanted
+                break
+            earlier = later
+        by_machine = {machine.name: one for machine, one in zip(self.machines, earlier, strict=True)}
+        return tuple(_later(one, by_machine[one.source.device]) for one in sets), is_settled
+
+    def _volumes(self) -> tuple[_Reading, ...]:
+        clock = self.environment.clock
+
+        def read(machine: Machine, way: Way) -> _Reading:
+            begin_ns = clock.now_ns()
+            found = read_volumes(machine, way.facts, way.executor)
+            return _Reading(found, begin_ns, clock.now_ns() - begin_ns)
+
+        return self.ways.each(self.machines, read, failed=lambda _machine, _why: _Reading({}, 0, 0))
 
     def _machines(self, wait_s: float) -> tuple[tuple[CounterSet, ...], tuple[Missing, ...]]:
         readings = self.ways.each(self.machines, self._read, failed=unreached, wait_s=wait_s)

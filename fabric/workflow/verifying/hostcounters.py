@@ -16,14 +16,15 @@ from fabric.host.parse.rdma import read_statistic
 from fabric.intent.model import HostNic
 from fabric.remote.ssh import ExecResult
 from fabric.state import Counter, CounterSet, Missing, Source, SourceKind
+from fabric.verify import is_volume
 from fabric.verify.meanings import RDMA_FAMILIES, meaning, width
 
-__all__ = ("Machine", "MachineReading", "rdma_place", "read_machine", "unreached")
+__all__ = ("Machine", "MachineReading", "rdma_place", "read_machine", "read_volumes", "unreached")
 
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
 _LIFESPAN_MS: Final = 10  # hosts.md 5.1: hw_counters are cached for that long unless `lifespan` says else
-# bnxt_en has its counters written into memory once a second (stats-block-usecs 1000000); mlx5 asks when it is asked
 _CARRIER: Final = "carrier_down_count"
+# bnxt_en has its counters written into memory once a second (stats-block-usecs 1000000); mlx5 asks when it is asked
 _NETDEV_CACHE_NS: Final = 1_000_000_000
 _PER_NIC: Final = 5
 _HARDWARE: Final = frozenset(RDMA_FAMILIES) - {"rxe"}
@@ -82,6 +83,36 @@ def read_machine(machine: Machine, facts: Sequence[NicFacts], executor: Executor
     return MachineReading(tuple({one.source: one for one in sets}.values()), tuple(missing))
 
 
+def read_volumes(machine: Machine, facts: Sequence[NicFacts], executor: Executor) -> dict[tuple[Source, str], int]:
+    """Returns the counts of packets alone, as fast as can be: two such readings tell whether anything moves.
+
+    Raises:
+        HostError: it cannot be reached, or does not answer.
+    """
+    pairs = tuple(zip(machine.nics, facts, strict=True))
+    folders = {
+        _folder(fact): Source(machine.name, rdma_place(fact), machine.kind, nic.family)
+        for nic, fact in pairs
+        if fact.rdma_device
+    }
+    hardware = [fact.port for nic, fact in pairs if nic.family in _HARDWARE]
+    questions: list[Question] = [("ethtool", "-S", checked.netdev(one)) for one in hardware]
+    if folders:
+        questions.append(("grep", "-rs", "", *folders))
+    answers = ask(executor, questions)
+    found: dict[tuple[Source, str], int] = {}
+    if folders:
+        for path, value in _lines(answers[-1].stdout):
+            folder, _, name = path.rpartition("/")
+            if folder in folders and is_volume(folders[folder].family, name):
+                found[folders[folder], name] = value
+    for port, answer in zip(hardware, answers, strict=False):
+        source = Source(machine.name, port, machine.kind, "netdev")
+        shown = _statistics(answer)
+        found |= {(source, name): value for name, value in shown.items() if is_volume("netdev", name)}
+    return found
+
+
 def unreached(machine: Machine, why: str) -> MachineReading:
     """Returns that each NIC of the machine is missing."""
     sources = (Source(machine.name, nic.netdev, machine.kind, nic.family) for nic in machine.nics)
@@ -96,8 +127,11 @@ def _questions(fact: NicFacts) -> list[Question]:
     if not fact.rdma_device:
         return [*questions, ("true",), ("true",)]
     base = f"/sys/class/infiniband/{checked.rdma_device(fact.rdma_device)}"
-    counters = f"{base}/ports/{fact.rdma_port}/hw_counters"
-    return [*questions, ("stat", "-L", "-c", "%i", base), ("grep", "-rs", "", counters)]
+    return [*questions, ("stat", "-L", "-c", "%i", base), ("grep", "-rs", "", _folder(fact))]
+
+
+def _folder(fact: NicFacts) -> str:
+    return f"/sys/class/infiniband/{checked.rdma_device(fact.rdma_device)}/ports/{fact.rdma_port}/hw_counters"
 
 
 def _chunks(answers: Sequence[ExecResult]) -> Iterator[Sequence[ExecResult]]:
@@ -147,10 +181,7 @@ def _of_netdev(
     """The netdev's own counters; of one below Soft-RoCE, which counts nothing of RoCE by class, those of its link."""
     source = Source(machine.name, nic.netdev, machine.kind, "netdev")
     answer, carrier = answers
-    try:
-        values = dict(read_statistics(answer.stdout)) if answer.ok else {}
-    except HostError:
-        values = {}
+    values = _statistics(answer)
     is_known = any(meaning("netdev", name) is not None for name in values)
     if carrier.ok and carrier.stdout.strip().isdecimal():
         values[_CARRIER] = int(carrier.stdout)
@@ -162,12 +193,24 @@ def _of_netdev(
         yield Missing(source, f"ethtool -S: {said}" if said else "ethtool -S shows none of the counters that are known")
 
 
+def _statistics(answer: ExecResult) -> dict[str, int]:
+    """The counters of `ethtool -S`; {} where it says nothing, or something else."""
+    try:
+        return dict(read_statistics(answer.stdout)) if answer.ok else {}
+    except HostError:
+        return {}
+
+
 def _files(text: str) -> Iterator[tuple[str, int]]:
     """Name → value of `grep -r ""` over hw_counters."""
+    return ((path.rpartition("/")[2], value) for path, value in _lines(text))
+
+
+def _lines(text: str) -> Iterator[tuple[str, int]]:
     for line in text.splitlines():
         path, _, value = line.partition(":")
         if value.strip().isdecimal():
-            yield path.rpartition("/")[2], int(value)
+            yield path, int(value)
 
 
 def _counters(family: str, values: Iterable[tuple[str, int]]) -> tuple[Counter, ...]:

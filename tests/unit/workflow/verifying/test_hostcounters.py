@@ -9,7 +9,7 @@ from fabric.host import NicFacts, RecordedExecutor
 from fabric.intent.model import HostNic
 from fabric.remote.ssh import ExecResult
 from fabric.state import CounterSet, SourceKind
-from fabric.workflow.verifying.hostcounters import Machine, rdma_place, read_machine, unreached
+from fabric.workflow.verifying.hostcounters import Machine, rdma_place, read_machine, read_volumes, unreached
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 BASE = "/sys/class/infiniband/mlx5_0"
@@ -104,3 +104,25 @@ def test_unreached_names_each_nic_and_why() -> None:
     (one,) = unreached(machine(), "the session was lost").missing
     assert (str(one.source), one.why) == ("gpu1 ens1", "the session was lost")
     assert rdma_place(NicFacts("ens1")) == ""
+
+
+def test_links_that_went_down_are_read_of_every_driver() -> None:
+    host = executor()
+    host.outputs = {**host.outputs, ("cat", "/sys/class/net/ens1/carrier_down_count"): ok("3\n")}
+    assert read(host)["ens1"].value("carrier_down_count") == 3
+    host.outputs = {**host.outputs, ("ethtool", "-S", "ens1"): ok("NIC statistics:\n")}
+    assert [one.name for one in read(host, family="rxe")["ens1"].counters] == ["carrier_down_count"]
+
+
+def test_counts_of_packets_alone_are_read_by_one_command_below_soft_roce() -> None:
+    folder = f"{BASE}/ports/1/hw_counters"
+    shown = f"{folder}/lifespan:10\n{folder}/sent_pkts:40\n{folder}/rcvd_pkts:41\n{folder}/completer_retry_err:1\n"
+    host = RecordedExecutor({("grep", "-rs", "", folder): ok(shown)}, {})
+    found = read_volumes(machine("rxe"), (FACTS,), host)
+    assert {(str(source), name): value for (source, name), value in found.items()} == {
+        ("gpu1 mlx5_0/1", "sent_pkts"): 40,
+        ("gpu1 mlx5_0/1", "rcvd_pkts"): 41,
+    }
+    assert {key[1]: value for key, value in read_volumes(machine(), (FACTS,), executor()).items()} == {
+        "rx_prio3_packets": 50
+    }
