@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fabric.errors import EnvironmentMissingError, IntentError, Problem
-from fabric.serial import from_json, to_json
+from fabric.serial import from_json, parse_json, to_json
 
 __all__ = (
     "PROFILE_PATH",
@@ -245,7 +245,8 @@ def profile_from_text(text: str, *, place: str = "") -> ShardProfile:
         IntentError: it is no profile, or its policy may not be used.
     """
     try:
-        schema, data = itemgetter("schema", "profile")(json.loads(text))
+        root: Any = parse_json(text)
+        schema, data = itemgetter("schema", "profile")(root)
         if schema != SCHEMA:
             raise IntentError([Problem("unknown version", place, "", "schema", f"{schema}", f"{SCHEMA}")])
         profile = from_json(ShardProfile, data)

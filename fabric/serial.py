@@ -8,17 +8,20 @@ through here, with a schema version beside it.
 import dataclasses
 import enum
 import functools
+import json
 import types
 import typing
-from collections.abc import Mapping
-from typing import Any, TypeAlias, TypeVar, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from fabric.tree import Tree
 
-__all__ = ("Json", "SerialError", "from_json", "to_json")
+__all__ = ("Json", "SerialError", "from_json", "parse_json", "to_json")
 
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 T = TypeVar("T")
+
+_MOST_NESTED: Final = 100  # nothing of ours, and no device's, comes near; whoever walks deeper runs out of stack
 
 
 class SerialError(ValueError):
@@ -48,6 +51,34 @@ def to_json(value: object) -> Json:
     if isinstance(value, tuple | list):
         return [to_json(one) for one in value]
     raise SerialError(f"no JSON form for {type(value).__name__}")
+
+
+def parse_json(text: str | bytes) -> Json:
+    """Returns the data of JSON text that others wrote.
+
+    Raises:
+        SerialError: it is no JSON, or nested so deeply that nobody could walk it.
+    """
+    try:
+        data: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: a number of more digits than Python takes, too
+        raise SerialError(f"no JSON: {_told(error)}") from error
+    level = [data]
+    for _ in range(_MOST_NESTED):
+        level = [below for one in level for below in _parts(one) if isinstance(below, dict | list)]
+        if not level:
+            return data
+    raise SerialError(f"no JSON that can be read: nested more than {_MOST_NESTED} deep")
+
+
+def _told(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} (line {error.lineno}, column {error.colno})"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _parts(data: Json) -> Iterable[Json]:
+    return data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
 
 
 def from_json(kind: type[T], data: Json, *, at: str = "$") -> T:

@@ -15,6 +15,7 @@ Metres = NewType("Metres", int)
 _SPEED: Final = re.compile(r"([0-9]+)\s*(g|m|gbps|mbps|gb/s|mb/s)?", re.IGNORECASE | re.ASCII)
 _CABLE: Final = re.compile(r"([0-9]+)\s*m?", re.IGNORECASE | re.ASCII)
 _DIGITS: Final = re.compile(r"([0-9]+)")
+_NUMBER: Final = re.compile(r"[0-9]{1,1000}")  # Python makes no number of more than 4300 digits
 
 
 def parse_speed(text: str | int) -> Mbps:
@@ -49,6 +50,4 @@ def format_speed(speed_mbps: int) -> str:
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
     """Returns a sort key that puts Ethernet4 before Ethernet12."""
-    return tuple(
-        (0, int(part)) if part.isascii() and part.isdigit() else (1, part) for part in _DIGITS.split(text) if part
-    )
+    return tuple((0, int(part)) if _NUMBER.fullmatch(part) else (1, part) for part in _DIGITS.split(text) if part)

@@ -7,6 +7,7 @@ one, which is the agent of the boot, performs what is to be done; where there is
 import functools
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -14,6 +15,7 @@ from fabric.errors import HostError
 from fabric.host.actions import Action, Run, actions_to_json, command
 from fabric.host.executor import Executor, perform
 from fabric.remote.ssh import ExecResult
+from fabric.serial import SerialError, from_json, parse_json
 
 __all__ = ("Question", "agent_source", "ask", "perform_together", "read_many")
 
@@ -38,6 +40,14 @@ json.dump([one(question) for question in json.load(sys.stdin)], sys.stdout)
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the agent prints: how many actions it performed, and why it stopped."""
+
+    done: int
+    reason: str
+
+
 def ask(executor: Executor, questions: Sequence[Question]) -> tuple[ExecResult, ...]:
     """Returns an answer to each question, in order; status 0 and the text for a file that was read.
 
@@ -51,12 +61,12 @@ def ask(executor: Executor, questions: Sequence[Question]) -> tuple[ExecResult, 
     if done.status == _NOT_FOUND:
         return tuple(_alone(executor, one) for one in questions)
     try:
-        answers = json.loads(done.stdout) if done.ok else None
-    except ValueError:
-        answers = None
-    if not isinstance(answers, list) or len(answers) != len(questions):
+        answers = from_json(list[tuple[int, str, str]], parse_json(done.stdout)) if done.ok else []
+    except SerialError:
+        answers = []
+    if len(answers) != len(questions):
         raise HostError("the host's Python did not answer", found=f"exit {done.status}: {done.stderr.strip()[:200]}")
-    return tuple(ExecResult(int(status), str(out), str(said)) for status, out, said in answers)
+    return tuple(ExecResult(*answer) for answer in answers)
 
 
 def read_many(executor: Executor, paths: Sequence[str]) -> dict[str, str | None]:
@@ -105,14 +115,13 @@ def _by_agent(executor: Executor, actions: Sequence[Action], host: str) -> bool:
     if done.status == _NOT_FOUND:
         return False
     try:
-        answer = json.loads(done.stdout) if done.ok else None
-        number, reason = (int(answer["done"]), str(answer["reason"])) if isinstance(answer, dict) else (0, "")
-    except (ValueError, KeyError):
+        answer = from_json(_Answer, parse_json(done.stdout)) if done.ok else None
+    except SerialError:
         answer = None
-    if answer is None:
+    if answer is None or not 0 <= answer.done <= len(actions):
         raise HostError("the agent did not answer", where=host, found=f"exit {done.status}: {done.stderr[:200]}")
-    if number < len(actions):
-        raise HostError(f"could not {command(actions[number])}", where=host, found=reason)
+    if answer.done < len(actions):
+        raise HostError(f"could not {command(actions[answer.done])}", where=host, found=answer.reason)
     return True
 
 

@@ -39,7 +39,9 @@ _ATTRIBUTES: Final = (
     "transport", "address", "subsysnqn", "state", "ctrl_loss_tmo", "reconnect_delay", "fast_io_fail_tmo",
     "kato", "queue_count", "sqsize", "hostnqn", "hostid",
 )  # fmt: skip
-_GID_FILE: Final = re.compile(r".*/infiniband/([^/]+)/ports/(\d+)/(gids|gid_attrs/types|gid_attrs/ndevs)/(\d+):(.*)")
+_GID_FILE: Final = re.compile(
+    r".*/infiniband/([^/]+)/ports/([0-9]{1,3})/(gids|gid_attrs/types|gid_attrs/ndevs)/([0-9]{1,5}):(.*)"
+)
 _KINDS: Final = {"RoCE v2": "v2", "IB/RoCE v1": "v1"}  # Linux drivers/infiniband/core/cache.c
 _IPV4_MAPPED: Final = "0000:0000:0000:0000:0000:ffff:"
 
@@ -203,9 +205,9 @@ def read_gid_files(text: str) -> tuple[GidEntry, ...]:
 
 
 def _ipv4(gid: str) -> str:
-    if not gid.startswith(_IPV4_MAPPED):
-        return ""
     digits = gid.removeprefix(_IPV4_MAPPED).replace(":", "")
+    if not gid.startswith(_IPV4_MAPPED) or not re.fullmatch("[0-9a-fA-F]{8}", digits):
+        return ""
     return ".".join(str(byte) for byte in bytes.fromhex(digits))
 
 

@@ -1,10 +1,9 @@
 """What a host showed when it was asked, and how its connections were defined. Changes nothing, judges nothing."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fabric.errors import HostError
 from fabric.host.batch import ask, read_many
@@ -15,7 +14,7 @@ from fabric.host.observe import HostReading, observe_host
 from fabric.host.parse.rdma import read_statistic
 from fabric.policy import PROFILE_PATH
 from fabric.qos import UNKNOWN, Known
-from fabric.serial import Json, from_json
+from fabric.serial import Json, from_json, parse_json
 from fabric.state.host import RdmaCounters
 
 __all__ = ("Definition", "HostReport", "read_definitions", "read_host", "report_from_json")
@@ -144,7 +143,7 @@ def _definition(options: Mapping[str, str], source: str) -> Definition:
         options.get("nqn", ""),
         options.get("traddr", ""),
         options.get("host-traddr", ""),
-        int(tos) if tos.isdecimal() else UNKNOWN,
+        int(tos) if re.fullmatch("[0-9]{1,3}", tos) else UNKNOWN,
         source,
     )
 
@@ -156,7 +155,7 @@ def config_definitions(text: str) -> tuple[Definition, ...]:
         HostError: it is no such file.
     """
     try:
-        root = json.loads(text)
+        root: Any = parse_json(text)
         ports = [
             (subsystem["nqn"], port)
             for host in root

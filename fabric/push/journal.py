@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import quote
 
 from fabric.errors import EnvironmentMissingError, FabricError
-from fabric.serial import Json
+from fabric.serial import Json, SerialError, from_json, parse_json
 
 __all__ = ("Entry", "Journal", "file_name", "private_folder", "read", "unfinished", "write_private")
 
@@ -169,18 +169,18 @@ def read(path: Path) -> tuple[Entry, ...]:
     entries = []
     for number, line in enumerate(lines[:-1], start=1):  # what follows the last line end is torn or empty
         try:
-            entries.append(_entry(json.loads(line)))
-        except (ValueError, TypeError) as error:
+            entries.append(_entry(parse_json(line)))
+        except SerialError as error:
             raise FabricError("no journal line", where=f"{path}:{number}", found=str(error)) from error
     return tuple(entries)
 
 
-def _entry(data: object) -> Entry:
+def _entry(data: Json) -> Entry:
     if not isinstance(data, dict):
-        raise TypeError("not an object")
+        raise SerialError("not an object")
     if data.pop("schema", None) != SCHEMA:
-        raise ValueError(f"its schema is not {SCHEMA}")
-    return Entry(**data)
+        raise SerialError(f"its schema is not {SCHEMA}")
+    return from_json(Entry, data)
 
 
 def unfinished(state_dir: Path) -> Iterator[tuple[Path, Entry]]:

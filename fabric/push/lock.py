@@ -16,7 +16,7 @@ from typing import Final, Self
 from fabric.clock import Clock
 from fabric.errors import DeviceError, FabricError
 from fabric.push.journal import file_name, private_folder
-from fabric.serial import SerialError, from_json, to_json
+from fabric.serial import SerialError, from_json, parse_json, to_json
 
 __all__ = ("DeviceLock", "LockRecord", "in_flux")
 
@@ -152,8 +152,8 @@ class DeviceLock:
 
     def _read(self, descriptor: int) -> LockRecord | None:
         try:
-            return from_json(LockRecord, json.loads(os.pread(descriptor, 65536, 0)))
-        except (ValueError, SerialError):  # empty, or torn by a full disk: it says nothing
+            return from_json(LockRecord, parse_json(os.pread(descriptor, 65536, 0)))
+        except SerialError:  # empty, or torn by a full disk: it says nothing
             return None
 
     def _write(self, descriptor: int, record: LockRecord) -> None:

@@ -4,7 +4,7 @@ import json
 
 from fabric.errors import FabricError
 from fabric.report.model import SCHEMA_VERSION, RunDocument
-from fabric.serial import SerialError
+from fabric.serial import SerialError, parse_json
 from fabric.serial import from_json as build_from
 from fabric.serial import to_json as plain
 
@@ -23,8 +23,8 @@ def from_json(text: str) -> RunDocument:
         FabricError: the text is no run, or one of another schema version.
     """
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
+        data = parse_json(text)
+    except SerialError as error:
         raise FabricError("the report is no JSON", found=str(error)) from error
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != SCHEMA_VERSION:

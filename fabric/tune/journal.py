@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabric.errors import FabricError
-from fabric.serial import Json, SerialError, from_json, to_json
+from fabric.serial import Json, SerialError, from_json, parse_json, to_json
 from fabric.tune.outcome import Outcome, Trial
 
 __all__ = ("Journal", "JournalError", "Told")
@@ -81,8 +81,8 @@ def _lines(path: Path) -> Sequence[Json]:
     found: list[Json] = []
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            found.append(json.loads(line))
-        except ValueError as error:
+            found.append(parse_json(line))
+        except SerialError as error:
             raise JournalError(f"line {number} is damaged: {error}", where=str(path)) from error
     return found
 

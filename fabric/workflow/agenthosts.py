@@ -4,7 +4,6 @@ The folder is the login user's alone. The shell that holds the agent removes it 
 about; where no shell came to be, whoever unpacked it does.
 """
 
-import json
 import re
 import select
 from contextlib import suppress
@@ -16,7 +15,7 @@ from fabric.intent import DeviceAccess
 from fabric.push.sessions.target import ssh_target
 from fabric.remote.process import Process
 from fabric.remote.ssh import SshClient
-from fabric.serial import Json
+from fabric.serial import Json, SerialError, parse_json
 from fabric.workflow.environment import Environment
 
 __all__ = ("REMEDY", "AgentHost", "close_host", "ended", "open_host", "parsed")
@@ -131,8 +130,8 @@ def ended(name: str, process: Process) -> FabricError:
 def parsed(line: str) -> dict[str, Json]:
     """Returns what an agent said; {} for a line that is no JSON object."""
     try:
-        data = json.loads(line)
-    except ValueError:
+        data = parse_json(line)
+    except SerialError:
         return {}
     return data if isinstance(data, dict) else {}
 

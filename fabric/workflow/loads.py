@@ -141,7 +141,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
     try:
         data = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-    except (YAMLError, OSError, ValueError) as error:
+    except (YAMLError, OSError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         place = str(path) if line is None else f"{path}:{line + 1}"
         what = getattr(error, "problem", None) or str(error).partition("\n")[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from fabric.errors import EnvironmentMissingError, FabricError
-from fabric.serial import Json, SerialError, from_json, to_json
+from fabric.serial import Json, SerialError, from_json, parse_json, to_json
 
 __all__ = ("SCHEMA_VERSION", "RunFolder", "read_data", "read_document", "write_data", "write_document")
 
@@ -103,7 +103,7 @@ def read_data(source: Path, kind: str) -> Json:
         FabricError: as `read_document`.
     """
     try:
-        document = json.loads(source.read_text(encoding="utf-8"))
+        document = parse_json(source.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise FabricError(
             f"there is no {source}", remedy="Name a run folder, or a file that `plan -o` wrote."

@@ -35,7 +35,7 @@ from fabric.engine.load.model import Job, Region, Stream
 from fabric.engine.load.regions import Grounds
 from fabric.engine.load.runner import Outside, Progress, describe, prepare, run_job
 from fabric.errors import FabricError, LocalProtocolError
-from fabric.serial import Json, SerialError, from_json, to_json
+from fabric.serial import Json, SerialError, from_json, parse_json, to_json
 
 __all__ = ("PROTOCOL", "Agent", "main")
 
@@ -214,8 +214,8 @@ class Agent:
 
 def _parsed(line: bytes) -> Mapping[str, Json] | None:
     try:
-        data = json.loads(line)
-    except ValueError:  # UnicodeDecodeError too
+        data = parse_json(line)
+    except SerialError:
         return None
     return data if isinstance(data, dict) else None
 

@@ -67,7 +67,7 @@ def error_from(data: Json) -> EngineError:
     """Returns the error again.
 
     Raises:
-        KeyError, TypeError: it is none.
+        KeyError, TypeError, ValueError: it is none.
     """
     texts = dict(cast("dict[str, Any]", data))
     kind = _ERRORS[texts.pop("error")]

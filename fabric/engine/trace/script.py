@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from fabric.engine.trace.coding import Line
 from fabric.errors import EnvironmentMissingError, FabricError
-from fabric.serial import Json
+from fabric.serial import parse_json
 
 __all__ = ("Differs", "Over", "Script", "TraceError")
 
@@ -107,7 +107,7 @@ class Script:
             self.note = "the last line is cut: the process ended while it was written"
             return
         try:
-            line = cast("Json", json.loads(raw))
+            line = parse_json(raw)
         except ValueError as error:
             raise self.wrong("a line that is no JSON", raw[:_SHOWN].decode(errors="replace")) from error
         if not isinstance(line, dict) or "k" not in line:

@@ -80,7 +80,7 @@ def read_version(text: str) -> NvmeCli:
     Raises:
         HostError: the text is of another program.
     """
-    found = re.search(r"nvme(?:-cli)? version v?(\d+)\.(\d+)", text)
+    found = re.search(r"nvme(?:-cli)? version v?([0-9]{1,4})\.([0-9]{1,4})", text)
     if found is None:
         raise HostError("nvme shows no version", found=repr(text.strip()[:60]))
     return NvmeCli(int(found[1]), int(found[2]))

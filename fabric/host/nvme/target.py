@@ -371,16 +371,21 @@ def read_tree(paths: Iterable[str], values: Mapping[str, str]) -> NvmetState:
             values.get(f"{ROOT}/ports/{number}/addr_trsvcid", ""),
             children.get(f"{ROOT}/ports/{number}/subsystems", ()),
         )
-        for number in sorted(children.get(f"{ROOT}/ports", ()), key=int)
+        for number in _numbers(children, f"{ROOT}/ports")
     )
     return NvmetState(subsystems, ports)
+
+
+def _numbers(children: Mapping[str, tuple[str, ...]], folder: str) -> list[str]:
+    """Returns the names below a folder that are numbers; the kernel makes no others."""
+    return sorted((name for name in children.get(folder, ()) if re.fullmatch("[0-9]{1,10}", name)), key=int)
 
 
 def _read_subsystem(
     base: str, nqn: str, children: Mapping[str, tuple[str, ...]], values: Mapping[str, str]
 ) -> NvmetSubsystem:
     any_host = values.get(f"{base}/attr_allow_any_host")
-    nsids = sorted(children.get(f"{base}/namespaces", ()), key=int)
+    nsids = _numbers(children, f"{base}/namespaces")
     uuids = ((int(nsid), values.get(f"{base}/namespaces/{nsid}/device_uuid", "")) for nsid in nsids)
     return NvmetSubsystem(
         nqn,

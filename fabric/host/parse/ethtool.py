@@ -14,7 +14,7 @@ from fabric.state.host import NicState, PauseCounters
 
 __all__ = ("read_firmware_lldp", "read_pause", "read_pause_counters", "read_statistics")
 
-_LINE: Final = re.compile(r"\s*([^\s:][^:]*?):\s*(\d+)\s*")
+_LINE: Final = re.compile(r"\s*([^\s:][^:]*?):\s*([0-9]{1,20})\s*")
 # driver's counter of priority N: mlx5 (counts pause frames, xoff and xon apart by `transition`), ice, bnxt_en
 _PFC_RX: Final = ("rx_prio{}_pause", "rx_priority_{}_xoff.nic", "rx_pfc_ena_frames_pri{}")
 _PFC_TX: Final = ("tx_prio{}_pause", "tx_priority_{}_xoff.nic", "tx_pfc_ena_frames_pri{}")

@@ -20,7 +20,7 @@ _OUI: Final = "00,80,C2"  # IEEE 802.1
 _ETS, _PFC, _APP = 9, 11, 12  # IEEE 802.1Q-2018 table D-1
 _TSA: Final = {0: "strict", 1: "cbs", 2: "ets", 255: "vendor"}  # IEEE 802.1Q-2018 table 8-5
 _BODY_KEYS: Final = frozenset({"via", "chassis", "port"})
-_TLV_LINE: Final = re.compile(r"\s+TLV:\s+OUI: ([0-9A-F,]+), SubType: (\d+), Len: \d+ ([0-9A-F,]+)")
+_TLV_LINE: Final = re.compile(r"\s+TLV:\s+OUI: ([0-9A-F,]+), SubType: ([0-9]{1,3}), Len: [0-9]+ ([0-9A-F,]+)")
 
 
 def read_lldp(text: str) -> tuple[LldpNeighbour, ...]:
@@ -85,7 +85,7 @@ def _neighbour(netdev: str, body: Mapping[str, Any]) -> LldpNeighbour:
     for group in _each(body.get("unknown-tlvs", {})):
         for tlv in _each(group.get("unknown-tlv", [])):
             subtype = str(tlv.get("subtype"))
-            if str(tlv.get("oui")).upper() == _OUI and subtype.isdecimal():
+            if str(tlv.get("oui")).upper() == _OUI and re.fullmatch("[0-9]{1,3}", subtype):
                 dcbx = with_tlv(dcbx, int(subtype), _bytes(str(tlv.get("value", ""))))
     return LldpNeighbour(
         netdev,

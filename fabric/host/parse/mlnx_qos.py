@@ -19,13 +19,17 @@ __all__ = ("read_mlnx_qos", "read_query")
 _OWNERS: Final = {"OS": "os", "Firmware": "firmware"}
 _DCBX: Final = re.compile(r"DCBX mode:\s*(\w+) controlled")
 _TRUST: Final = re.compile(r"Priority trust state:\s*(pcp|dscp|both)")
-_DSCPS: Final = re.compile(r"prio:(\d) dscp:([\d,]+)")
-_BUFFERS: Final = re.compile(r"Receive buffer size \(bytes\): ([\d,]+),max_buffer_size=(\d+)")
-_CABLE: Final = re.compile(r"Cable len: (\d+)")
-_TC: Final = re.compile(r"tc: (\d) ratelimit: (unlimited|[\d.]+ [GMK]bps), tsa: (\w+)(?:, bw: (\d+)%)?")
-_PRIORITY: Final = re.compile(r"\s+priority:\s+(\d)")
+_DSCPS: Final = re.compile(r"prio:([0-7]) dscp:([0-9]{1,2}(?:,[0-9]{1,2})*)")
+_BUFFERS: Final = re.compile(
+    r"Receive buffer size \(bytes\): ([0-9]{1,10}(?:,[0-9]{1,10})*),*max_buffer_size=([0-9]{1,10})(?![0-9])"
+)
+_CABLE: Final = re.compile(r"Cable len: ([0-9]{1,9})(?![0-9])")
+_TC: Final = re.compile(
+    r"tc: ([0-7]) ratelimit: (unlimited|[0-9]{1,9}(?:\.[0-9]{1,9})? [GMK]bps), tsa: (\w+)(?:, bw: ([0-9]{1,3})%)?"
+)
+_PRIORITY: Final = re.compile(r"\s+priority:\s+([0-7])")
 _MBPS: Final = {"Gbps": 1000.0, "Mbps": 1.0, "Kbps": 0.001}
-_NP_RP: Final = re.compile(r"/ecn/roce_(np|rp)/enable/(\d) = ([01])")
+_NP_RP: Final = re.compile(r"/ecn/roce_(np|rp)/enable/([0-7]) = ([01])")
 
 
 def read_mlnx_qos(text: str, netdev: str = "") -> NicState:
@@ -61,9 +65,9 @@ def read_mlnx_qos(text: str, netdev: str = "") -> NicState:
 def read_query(text: str, netdev: str = "") -> NicState:
     """Returns the state from the query script of spiderpool: `mlnx_qos`, then ECN, CNP and ToS lines of sysfs."""
     state = read_mlnx_qos(text, netdev)
-    tos = re.search(r"cma_roce_tos: (\d+)", text)
-    cnp = re.search(r"/ecn/roce_np/cnp_dscp = (\d+)", text)
-    override = re.search(r"Global tclass=(\d+)", text)
+    tos = re.search(r"cma_roce_tos: ([0-9]{1,3})(?![0-9])", text)
+    cnp = re.search(r"/ecn/roce_np/cnp_dscp = ([0-9]{1,2})(?![0-9])", text)
+    override = re.search(r"Global tclass=([0-9]{1,3})(?![0-9])", text)
     enabled = [(m[1], int(m[2])) for m in _NP_RP.finditer(text) if m[3] == "1"]
     seen = _NP_RP.search(text) is not None
     return replace(
@@ -85,7 +89,7 @@ def _pfc_rows(lines: Iterable[str]) -> dict[str, list[int]]:
         if line.startswith("PFC configuration:"):
             inside = True
         elif inside and words and words[0] in {"enabled", "buffer"} and len(words) == PRIORITIES + 1:
-            if all(word.isdecimal() for word in words[1:]):
+            if all(word.isdecimal() and len(word) <= 3 for word in words[1:]):
                 rows[words[0]] = [int(word) for word in words[1:]]
         elif inside and not line[:1].isspace():
             break

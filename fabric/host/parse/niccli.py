@@ -10,7 +10,7 @@ from fabric.state.host import NicState
 
 __all__ = ("read_niccli_qos",)
 
-_APP: Final = re.compile(r"Priority:\s*(\d)\s+Sel:\s*(\d)\s+(?:DSCP|UDP or DCCP|[\w ]+):\s*(\d+)")
+_APP: Final = re.compile(r"Priority:\s*([0-7])\s+Sel:\s*([0-7])\s+(?:DSCP|UDP or DCCP|[\w ]+):\s*([0-9]{1,5})(?![0-9])")
 _SEL_UDP, _SEL_DSCP = 3, 5  # IEEE 802.1Q-2018 table D-9: 3 is UDP or DCCP, 5 is DSCP
 
 
@@ -32,7 +32,11 @@ def read_niccli_qos(text: str, netdev: str = "") -> NicState:
     tsa_map = re.search(r"TSA_MAP:\s*(.+)", text)
     pfc = re.search(r"PFC enabled:[ \t]*(.*)", text)
     limits = re.search(r"TC Rate Limit:\s*(.+)", text)
-    tsa = {int(tc): kind for tc, kind in pairs(tsa_map[1].split()).items() if tc.isdecimal()} if tsa_map else {}
+    tsa = (
+        {int(tc): kind for tc, kind in pairs(tsa_map[1].split()).items() if re.fullmatch("[0-7]", tc)}
+        if tsa_map
+        else {}
+    )
     app = [(int(m[1]), int(m[2]), int(m[3])) for m in _APP.finditer(text)]
     dscps = tuple(sorted((value, priority) for priority, sel, value in app if sel == _SEL_DSCP))
     return NicState(
@@ -59,4 +63,4 @@ def _priorities(text: str) -> Known[tuple[int, ...]]:
 
 
 def _percents(text: str) -> tuple[int, ...]:
-    return indexed(dict(enumerate(int(number) for number in re.findall(r"(\d+)%", text))))
+    return indexed(dict(enumerate(int(number) for number in re.findall(r"(?<![0-9])([0-9]{1,3})%", text))))

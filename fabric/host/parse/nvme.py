@@ -117,7 +117,7 @@ def _with_address(path: NvmePath, address: str) -> NvmePath:
     return replace(
         path,
         traddr=_known(words.get("traddr")),
-        trsvcid=int(words["trsvcid"]) if words.get("trsvcid", "").isdecimal() else UNKNOWN,
+        trsvcid=int(words["trsvcid"]) if re.fullmatch("[0-9]{1,5}", words.get("trsvcid", "")) else UNKNOWN,
         host_traddr=_known(words.get("host_traddr")),
         src_addr=_known(words.get("src_addr")),
     )

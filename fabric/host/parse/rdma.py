@@ -33,7 +33,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "cnp-ignored": ("rp_cnp_ignored", "cnpIgnored"),
 }
 
-_MTU: Final = re.compile(r"(\d+) \(\d\)")
+_MTU: Final = re.compile(r"([0-9]{1,5}) \([0-9]\)")
 
 
 def meaning(counters: RdmaCounters, name: str) -> Known[int]:
@@ -105,7 +105,7 @@ def read_devinfo(text: str) -> tuple[RdmaPort, ...]:
 
 
 def _ports(block: str) -> list[tuple[str, str]]:
-    parts = re.split(r"(?m)^\s*port:\s*(\d+)\s*$", block)
+    parts = re.split(r"(?m)^\s*port:\s*([0-9]{1,3})\s*$", block)
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -149,4 +149,4 @@ def _is_entry(row: list[str]) -> bool:
         ipaddress.IPv6Address(row[3])
     except ValueError:
         return False
-    return row[1].isdecimal() and row[2].isdecimal()
+    return all(re.fullmatch("[0-9]{1,5}", number) for number in row[1:3])

@@ -1,11 +1,11 @@
 """Reading of small things that several tools print: JSON documents, `0:50 1:0` lists, numbers by index."""
 
-import json
 from collections.abc import Iterable
 from typing import Any, Final
 
 from fabric.errors import HostError
 from fabric.qos import UNKNOWN, Known
+from fabric.serial import SerialError, parse_json
 
 __all__ = ("PRIORITIES", "document", "indexed", "number", "numbers", "pairs", "whole")
 
@@ -19,8 +19,8 @@ def document(text: str, tool: str) -> Any:
         HostError: the text is none; `tool` says whose it should have been.
     """
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except SerialError as error:
         raise HostError(f"{tool} printed no JSON", found=repr(text.strip()[:80])) from error
 
 
@@ -57,4 +57,4 @@ def whole(text: str, what: str) -> int:
     try:
         return int(text, 0)
     except ValueError as error:
-        raise HostError(f"{what} is no number", found=repr(text)) from error
+        raise HostError(f"{what} is no number", found=repr(text[:60])) from error

@@ -74,7 +74,10 @@ def expand_ints(text: str) -> tuple[int, ...]:
     numbers: list[int] = []
     for part in text.replace(",", " ").split():
         low, dash, high = part.partition("-")
-        numbers += range(int(low), int(high) + 1) if dash else [int(low)]
+        span = range(int(low), int(high) + 1) if dash else range(int(low), int(low) + 1)
+        if span.stop - span.start > _MAX_RANGE:
+            raise ValueError("too many")
+        numbers += span
     if not numbers:
         raise ValueError("empty")
     return tuple(numbers)

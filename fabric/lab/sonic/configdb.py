@@ -4,6 +4,7 @@ import json
 from typing import TypeAlias, cast
 
 from fabric.errors import FabricError
+from fabric.serial import SerialError, parse_json
 from fabric.units import natural_key
 
 __all__ = ("Database", "Row", "copy_database", "is_database", "merge", "read_database", "write_database")
@@ -21,8 +22,8 @@ def read_database(text: str, *, where: str = "") -> Database:
         FabricError: the text is no JSON object of tables.
     """
     try:
-        data = json.loads(text)
-    except ValueError as error:
+        data: object = parse_json(text)
+    except SerialError as error:
         raise FabricError(f"the configuration is no JSON: {error}", where=where) from error
     if not isinstance(data, dict):
         raise FabricError("the configuration is no JSON object", where=where)

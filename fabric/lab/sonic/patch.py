@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from fabric.lab.sonic.configdb import Database
+from fabric.serial import SerialError, parse_json
 
 __all__ = ("Operation", "PatchError", "apply_patch", "difference", "pointer", "read_patch", "split_pointer")
 
@@ -25,8 +26,8 @@ def read_patch(text: str) -> tuple[Operation, ...]:
         PatchError: it is none. Source: RFC 6902 section 4.
     """
     try:
-        data = json.loads(text)
-    except ValueError as error:
+        data = parse_json(text)
+    except SerialError as error:
         raise PatchError(str(error)) from error
     if not isinstance(data, list):
         raise PatchError("a JSON patch is a list of operations")
@@ -39,7 +40,7 @@ def read_patch(text: str) -> tuple[Operation, ...]:
             raise PatchError("The operation does not contain a 'value' member")
         if one["op"] in _SOURCED and not isinstance(one.get("from"), str):
             raise PatchError("The operation does not contain a 'from' member")
-    return tuple(data)
+    return cast("tuple[Operation, ...]", tuple(data))
 
 
 def split_pointer(path: str) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ Order of a change, as read in sonic-utilities generic_config_updater/generic_upd
 tables, models (in the patch sorter), apply. A refusal at any step leaves the database as it was. Knows no command line.
 """
 
-import json
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -15,6 +14,7 @@ from fabric.lab.sonic.gcu import Asic, gcu_rules, illegal
 from fabric.lab.sonic.patch import PatchError, apply_patch, difference, read_patch
 from fabric.lab.sonic.schema import schema
 from fabric.lab.spec import FaultKind
+from fabric.serial import SerialError, parse_json
 
 __all__ = ("CHECKPOINTS", "UpdateRefusedError", "Updater")
 
@@ -75,8 +75,8 @@ class Updater:
             UpdateRefusedError: as `patch`.
         """
         try:
-            new = json.loads(text)
-        except ValueError as error:
+            new = cast("Database", parse_json(text))  # whether it is one, `_problem` asks
+        except SerialError as error:
             raise UpdateRefusedError(str(error)) from error
         problem = self._problem(self._read(), new)
         if problem:

@@ -184,7 +184,8 @@ def _udp_at(frame: bytes) -> int | None:
     at += (frame[at] & 0xF) * 4 if headers.ip_version == 4 else 40
     if protocol != _UDP or len(frame) < at + _UDP_BYTES + _BTH.size + _ICRC_BYTES:
         return None
-    return at if int.from_bytes(frame[at + 2 : at + 4], "big") == ROCE_PORT else None
+    is_whole = _end(frame, at) >= at + _UDP_BYTES + _BTH.size + _ICRC_BYTES  # by the length that UDP says, too
+    return at if is_whole and int.from_bytes(frame[at + 2 : at + 4], "big") == ROCE_PORT else None
 
 
 def _end(frame: bytes, udp_at: int) -> int:
