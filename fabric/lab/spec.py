@@ -101,7 +101,7 @@ def spec_from_json(data: Mapping[str, object]) -> DeviceSpec:
     try:
         faults = tuple(_fault(one) for one in cast("list[dict[str, object]]", raw_faults))
         return DeviceSpec(**cast("dict[str, str]", values), faults=faults)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise FabricError(f"a device cannot be read: {error}", where=str(values.get("name", ""))) from error
 
 
