@@ -306,6 +306,8 @@ def rollback(
     inventory: o.OptionalInventory = None,
     disruptive: o.Disruptive = False,
     switches_only: o.SwitchesOnly = False,
+    dry_run: o.DryRun = False,
+    strict: o.Strict = False,
     confirm_s: o.ConfirmS = 300,
     extra_vars: o.ExtraVars = None,
     runs: o.Runs = Path("runs"),
@@ -315,10 +317,14 @@ def rollback(
     ask_vault_pass: o.AskVaultPass = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    full: o.Full = False,
 ) -> None:
     """Take a run back: hosts first, then the switches.
 
+    What others changed since is kept and told: then the exit is 1.
+
     \b
+    fabricctl rollback runs/20261129-171122-provision --dry-run
     fabricctl rollback runs/20261129-171122-provision
     """
     from fabric.workflow import rollback as run_rollback
@@ -327,9 +333,19 @@ def rollback(
     printer = Printer(as_json=as_json, quiet=quiet)
     sources = list(inventory or ()) or list(sources_of_run(run))
     vault = o.vault_options(vault_file, vault_id, ask=ask_vault_pass)
-    more = {"disruptive": disruptive, "confirm_s": confirm_s, "workers": workers, "hosts": not switches_only}
-    request = request_of(sources, extra_vars, runs=runs, vault=vault, **more)
-    finish(printer, run_rollback(run, request, environment_of(printer)))
+    request = request_of(
+        sources,
+        extra_vars,
+        runs=runs,
+        vault=vault,
+        disruptive=disruptive,
+        dry_run=dry_run,
+        strict=strict,
+        confirm_s=confirm_s,
+        workers=workers,
+        hosts=not switches_only,
+    )
+    finish(printer, run_rollback(run, request, environment_of(printer)), full=full)
 
 
 @app.command()

@@ -28,6 +28,7 @@ __all__ = (
     "OptionalInventory",
     "Quiet",
     "Runs",
+    "Strict",
     "SwitchesOnly",
     "VaultFile",
     "VaultId",
@@ -59,6 +60,9 @@ Adopt = Annotated[
     bool, typer.Option("--adopt", help="Change device-wide settings although ports outside the intent feel it.")
 ]
 Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that interrupt traffic.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a device in which others changed what the run owns; keep nothing.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Let each device judge its change, and apply nothing.")]
 SwitchesOnly = Annotated[
     bool, typer.Option("--switches-only", help="Leave hosts and targets alone, whatever the inventory says.")

@@ -5,6 +5,7 @@ from typing import Final
 
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status
 from fabric.workflow import Summary, Verdict
+from fabric.workflow.summary import LOOKING, how_it_ended, is_kept
 
 __all__ = ("Line", "finding_lines", "summary_lines")
 
@@ -23,7 +24,6 @@ _STYLES: Final = {
 _VERDICTS: Final = {Verdict.OK: "bold green", Verdict.FINDINGS: "bold yellow", Verdict.FAILED: "bold red"}
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "~": "yellow"}
 _DIFF_LINES: Final = 12
-_LOOKING: Final = frozenset({"plan", "rehearse", "hosts plan"})  # verbs that change nothing and show what would
 
 
 def summary_lines(summary: Summary, *, full: bool = False) -> Iterator[Line]:
@@ -34,11 +34,11 @@ def summary_lines(summary: Summary, *, full: bool = False) -> Iterator[Line]:
         full: whole diffs; else the first lines of each.
     """
     for one in summary.devices:
-        yield from _device_lines(one, full=full, planned=summary.verb in _LOOKING)
+        yield from _device_lines(one, _word(summary, one), full=full, planned=summary.verb in LOOKING)
     if summary.findings:
         yield "", ""
         yield from finding_lines(summary.findings)
-    yield from _note_lines(summary, every=summary.verb in _LOOKING)
+    yield from _note_lines(summary, every=summary.verb in LOOKING)
     yield "", ""
     told = " · ".join(f"{timing.stage} {timing.seconds:.2f} s" for timing in summary.timings)
     yield told, "dim"
@@ -64,13 +64,16 @@ def finding_lines(findings: Sequence[Finding]) -> Iterator[Line]:
     yield f"{passed} checks passed", "green"
 
 
-def _device_lines(one: DeviceResult, *, full: bool, planned: bool) -> Iterator[Line]:
-    if planned and one.outcome is Outcome.UNCHANGED:
-        told = _counted(one.changes) if one.changes else "nothing to do"
-        style = "cyan" if one.changes else "dim"
-    else:
-        told, style = one.outcome.value, _STYLES[one.outcome]
-        told += f", {_counted(one.changes)}" if one.changes else ""
+def _word(summary: Summary, one: DeviceResult) -> str:
+    """Returns how the device ended, "" where the number of its changes says it."""
+    planned = summary.verb in LOOKING and one.outcome is Outcome.UNCHANGED
+    word = how_it_ended(summary, one)
+    return "" if planned and word == "to change" else "nothing to do" if planned and word == "unchanged" else word
+
+
+def _device_lines(one: DeviceResult, word: str, *, full: bool, planned: bool) -> Iterator[Line]:
+    told = ", ".join(part for part in (word, _counted(one.changes) if one.changes else "") if part)
+    style = "cyan" if planned and one.outcome is Outcome.UNCHANGED and one.changes else _STYLES[one.outcome]
     yield f"{one.device:12} {one.nos:6} {told}{' (interrupts traffic)' if one.disruptive else ''}", style
     if one.error:
         yield f"    {one.error}", "dim" if one.outcome is Outcome.COMMITTED else "red"
@@ -88,7 +91,7 @@ def _note_lines(summary: Summary, *, every: bool) -> Iterator[Line]:
     grouped: dict[tuple[str, str], list[str]] = {}
     blocking: set[tuple[str, str]] = set()
     for device, note in summary.notes:
-        if not (every or note.blocks_lossless):
+        if not (every or note.blocks_lossless or is_kept(note)):
             continue
         key = (note.code, note.text)
         grouped.setdefault(key, []).append(device or "fabric")
@@ -106,11 +109,10 @@ def _note_lines(summary: Summary, *, every: bool) -> Iterator[Line]:
 def _said(summary: Summary) -> str:
     counts: dict[str, int] = {}
     for one in summary.devices:
-        would_change = summary.verb in _LOOKING and one.outcome is Outcome.UNCHANGED and one.changes
-        name = "to change" if would_change else one.outcome.value
+        name = how_it_ended(summary, one)
         counts[name] = counts.get(name, 0) + 1
     parts = [f"{count} {name}" for name, count in counts.items()]
-    if summary.verb in _LOOKING | {"check"}:
+    if summary.verb in LOOKING | {"check"}:
         parts.append("lossless by plan" if summary.lossless else "not lossless by plan")
     return f"{summary.verdict.value.upper()} — {', '.join(parts)}"
 

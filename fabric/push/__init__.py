@@ -2,7 +2,8 @@
 
 from fabric.push.fanout import Stop
 from fabric.push.jobs import Compare, DeviceJob, PushOptions, SessionFactory
-from fabric.push.journal import private_folder
+from fabric.push.journal import Entry, private_folder
+from fabric.push.leftover import journal_of, left_behind
 from fabric.push.lock import in_flux
 from fabric.push.provision import push_all, rehearse_all
 from fabric.push.reading import Reading, fetch_all, run_all
@@ -13,6 +14,7 @@ __all__ = (
     "Compare",
     "DeviceJob",
     "DeviceSession",
+    "Entry",
     "PushOptions",
     "Reading",
     "SessionFactory",
@@ -20,6 +22,8 @@ __all__ = (
     "Stop",
     "fetch_all",
     "in_flux",
+    "journal_of",
+    "left_behind",
     "private_folder",
     "push_all",
     "rehearse_all",

@@ -17,7 +17,6 @@ from fabric.workflow.environment import Environment
 from fabric.workflow.hosting import no_longer_managed
 from fabric.workflow.hostoutcomes import why_not_hosts
 from fabric.workflow.hosts import (
-    LINUX,
     TOUCHED,
     changes_of,
     load_intents,
@@ -26,7 +25,7 @@ from fabric.workflow.hosts import (
     record_report,
     reports_of,
 )
-from fabric.workflow.outcomes import PushDocument
+from fabric.workflow.past import ends_of
 from fabric.workflow.planning import PlanDocument, load_intent, plan_of
 from fabric.workflow.publishing import sentence
 from fabric.workflow.request import DEFAULT_CONFIRM_S, Request
@@ -49,6 +48,7 @@ _OPTIONS: Final = (
     "live",
     "run",
     "runs",
+    "strict",
     "vault_secrets",
     "workers",
 )
@@ -124,18 +124,14 @@ def _without_switches(request: Request, environment: Environment) -> Path | None
 
 def _rollback(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
     run = _run(options, "rollback")
-    if check_mode:
-        raise FabricError("rollback has no check mode", remedy="Look at the run's report instead.")
-    if load_intents(run) and not _touched_switches(run):
+    if load_intents(run) and not _touched_switches(run, environment):
         return _made(run, "the run changed no switch")
-    return _result(rollback(run, request, environment))
+    return _result(rollback(run, replace(request, dry_run=check_mode), environment))
 
 
-def _touched_switches(run: Path) -> bool:
-    if not (run / "push.json").exists():
-        return False
-    results = RunFolder(run).read("push", PushDocument).results
-    return any(one.outcome in TOUCHED and one.nos != LINUX for one in results)
+def _touched_switches(run: Path, environment: Environment) -> bool:
+    ends = ends_of(run, RunFolder(run).read("plan", PlanDocument), environment.state_dir)
+    return any(end in TOUCHED for end in ends.values())
 
 
 def _intents(request: Request, environment: Environment, options: _Options, check_mode: bool) -> dict[str, object]:
@@ -232,6 +228,7 @@ def _request(sources: Sequence[str], options: _Options) -> Request:
         adopt=bool(options.get("adopt", False)),
         disruptive=bool(options.get("disruptive", False)),
         force=bool(options.get("force", False)),
+        strict=bool(options.get("strict", False)),
         confirm_s=_number(options, "confirm_s", DEFAULT_CONFIRM_S, range(10, 86400)),
         workers=_number(options, "workers", 8, range(1, 257)),
     )

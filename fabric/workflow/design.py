@@ -29,7 +29,7 @@ class DeviceChange:
         owned_now: the owned part of the running tree.
         payload: `changes.forward` in the device's language; rollback: `changes.backward`.
         flaws: what did not hold together in the running configuration: a rollback may come back to it.
-        kept: of a rollback, what it leaves since others changed it.
+        kept: of a rollback, what it leaves since others changed it. undoes: the run that it takes back.
     """
 
     device: str
@@ -39,8 +39,9 @@ class DeviceChange:
     owned_now: Tree
     payload: str
     rollback: str
-    flaws: tuple[Flaw, ...] = field(default=(), compare=False)  # neither decides what is pushed
+    flaws: tuple[Flaw, ...] = field(default=(), compare=False)  # none of these decides what is pushed
     kept: tuple[Kept, ...] = field(default=(), compare=False)
+    undoes: str = field(default="", compare=False)
 
 
 def design(plan: SwitchPlan, running_text: str, *, install: bool = False) -> DeviceChange:

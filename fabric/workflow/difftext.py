@@ -8,7 +8,7 @@ from typing import Final
 from fabric.diff import Change, Op
 from fabric.tree import Value
 
-__all__ = ("inverted", "shown", "told")
+__all__ = ("inverted", "named", "shown", "told", "value_text")
 
 _SIGNS: Final = {Op.ADD: "+", Op.REPLACE: "~", Op.REMOVE: "-"}
 _SPANS: Final = re.compile(r"^@@ -(\S+) \+(\S+) @@")
@@ -76,20 +76,21 @@ def _lines(steps: tuple[Change, ...]) -> Iterator[str]:
     fields: dict[str, list[str]] = {}
     for one in steps:
         fields.setdefault(_values(one), []).append(one.path[-1])
-    yield f"{sign} {parent}: " + "; ".join(f"{_ranges(names)} = {value}" for value, names in fields.items())
+    yield f"{sign} {parent}: " + "; ".join(f"{named(names)} = {value}" for value, names in fields.items())
 
 
 def _values(step: Change) -> str:
     match step.op:
         case Op.ADD:
-            return _text(step.after)
+            return value_text(step.after)
         case Op.REMOVE:
-            return _text(step.before)
+            return value_text(step.before)
         case Op.REPLACE:
-            return f"{_text(step.before)} → {_text(step.after)}"
+            return f"{value_text(step.before)} → {value_text(step.after)}"
 
 
-def _text(value: Value) -> str:
+def value_text(value: Value) -> str:
+    """Returns a value as one word, "" for none."""
     return ",".join(value) if isinstance(value, tuple) else value or ""
 
 
@@ -97,7 +98,7 @@ def _equals(text: str) -> str:
     return f" = {text}" if text else ""
 
 
-def _ranges(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
     """Returns `0-25,27` for consecutive numbers, else the names."""
     if not all(name.isdecimal() for name in names):
         return ", ".join(names)

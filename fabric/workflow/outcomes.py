@@ -10,7 +10,7 @@ from fabric.plan.model import FabricPlan, Note
 from fabric.state import DeviceResult, Finding, Outcome, Severity, Status, worst
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.difftext import shown
-from fabric.workflow.summary import Verdict
+from fabric.workflow.summary import Verdict, is_kept
 
 __all__ = ("PushDocument", "gate_refusal", "notes_of", "preview", "roles_of", "unread", "verdict_of")
 
@@ -27,11 +27,14 @@ class PushDocument:
 def verdict_of(
     results: Sequence[DeviceResult], findings: Sequence[Finding], notes: Sequence[tuple[str, Note]]
 ) -> Verdict:
-    """Returns FAILED if a device failed, else FINDINGS if a rule, a refusal or a note stands against the run."""
+    """Returns FAILED if a device failed, else FINDINGS if a rule, a refusal or a note stands against the run.
+
+    What a rollback left is such a note: the run is not wholly taken back.
+    """
     outcomes = {one.outcome for one in results}
     if outcomes & _BAD:
         return Verdict.FAILED
-    blocked = any(note.blocks_lossless for _, note in notes)
+    blocked = any(note.blocks_lossless or is_kept(note) for _, note in notes)
     if Outcome.REFUSED in outcomes or blocked or worst(tuple(findings)) is not Status.PASS:
         return Verdict.FINDINGS
     return Verdict.OK

@@ -11,12 +11,11 @@ from fabric.state import DeviceResult, Finding, Outcome, Status, worst
 from fabric.workflow.environment import Environment
 from fabric.workflow.hosts import LINUX
 from fabric.workflow.runfolder import RunFolder
-from fabric.workflow.summary import Summary, Verdict
+from fabric.workflow.summary import LOOKING, Summary, Verdict, how_it_ended
 
 __all__ = ("document_of", "limits_of", "publish", "sentence")
 
 _HOST_ROLES: Final = frozenset({"host", "target"})
-_LOOKING: Final = frozenset({"plan", "rehearse", "hosts plan"})  # verbs that change nothing and show what would
 
 
 def publish(folder: RunFolder, summary: Summary, environment: Environment) -> Summary:
@@ -75,8 +74,7 @@ def sentence(summary: Summary) -> str:
         return summary.said
     ends: dict[str, int] = {}
     for one in summary.devices:
-        would_change = summary.verb in _LOOKING and one.outcome is Outcome.UNCHANGED and one.changes
-        name = "to change" if would_change else one.outcome.value
+        name = how_it_ended(summary, one)
         ends[name] = ends.get(name, 0) + 1
     told = ", ".join(f"{count} {name}" for name, count in ends.items()) or "no device concerned"
     failed = sum(one.status is Status.FAIL for one in summary.findings)
@@ -112,7 +110,7 @@ def _devices(summary: Summary) -> tuple[DeviceReport, ...]:
 
 def _result(summary: Summary, found: DeviceResult | None) -> DeviceResult | None:
     """Returns the result unless it only says that nobody pushed: a device that failed a mere look stays in sight."""
-    looked = found is not None and found.outcome is Outcome.UNCHANGED and summary.verb in _LOOKING | {"check"}
+    looked = found is not None and found.outcome is Outcome.UNCHANGED and summary.verb in LOOKING | {"check"}
     return None if looked else found
 
 

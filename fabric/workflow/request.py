@@ -28,6 +28,7 @@ class Request:
         force: push although the compliance check failed.
         dry_run: let each device judge its change by its own means, and apply nothing.
         confirm_s: seconds after which an unconfirmed change goes back by itself.
+        strict: a rollback refuses a device in which others changed what the run owns, instead of keeping theirs.
         workers: how many devices are worked on at once.
         hosts: hosts and targets too, through the playbooks; False: switches only.
     """
@@ -42,6 +43,7 @@ class Request:
     install: bool = False
     force: bool = False
     dry_run: bool = False
+    strict: bool = False
     confirm_s: int = DEFAULT_CONFIRM_S
     workers: int = 8
     hosts: bool = False

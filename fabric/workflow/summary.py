@@ -3,12 +3,24 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from fabric.plan.model import Note
 from fabric.report import Section, Timing
-from fabric.state import DeviceResult, Finding
+from fabric.state import DeviceResult, Finding, Outcome
 
-__all__ = ("Summary", "Verdict")
+__all__ = ("KEPT_NEEDED", "KEPT_THEIRS", "LOOKING", "Summary", "Verdict", "how_it_ended", "is_kept")
+
+KEPT_THEIRS: Final = "kept-theirs"
+"""Code of a note: what a run changed there was changed by others since, and stays theirs."""
+
+KEPT_NEEDED: Final = "kept-needed"
+"""Code of a note: it is as the run left it, and stays, since what others put there needs it."""
+
+LOOKING: Final = frozenset({"plan", "rehearse", "rehearse-rollback", "hosts plan"})
+"""Verbs that change nothing and show what would."""
+
+_BACK: Final = frozenset({"rollback", "rehearse-rollback"})
 
 
 class Verdict(StrEnum):
@@ -54,3 +66,21 @@ class Summary:
     said: str = ""
     limits: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
+
+
+def is_kept(note: Note) -> bool:
+    """Returns whether the note says that a rollback left something."""
+    return note.code in {KEPT_THEIRS, KEPT_NEEDED}
+
+
+def how_it_ended(summary: Summary, one: DeviceResult) -> str:
+    """Returns how a device or host of the run ended, in a word or two."""
+    would_change = summary.verb in LOOKING and one.outcome is Outcome.UNCHANGED and one.changes > 0
+    if summary.verb not in _BACK or one.outcome not in {Outcome.UNCHANGED, Outcome.COMMITTED}:
+        return "to change" if would_change else one.outcome.value
+    keeps = any(device == one.device and is_kept(note) for device, note in summary.notes)
+    if would_change:
+        return "to restore in part" if keeps else "to restore"
+    if one.outcome is Outcome.COMMITTED:
+        return "partly restored" if keeps else "restored"
+    return "kept" if keeps else "nothing to do"

@@ -46,6 +46,10 @@ options:
     description: Push although the compliance check failed.
     type: bool
     default: false
+  strict:
+    description: For V(rollback), refuse a switch in which others changed what the run owns, instead of keeping theirs.
+    type: bool
+    default: false
   confirm_s:
     description: Seconds after which an unconfirmed change of a switch goes back by itself.
     type: int

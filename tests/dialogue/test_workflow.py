@@ -247,21 +247,3 @@ def test_saved_plan_that_was_altered_is_not_applied(site: Site) -> None:
     ):
         with pytest.raises(PlanError):
             provision(request, site.environment, saved=wrong)
-
-
-def test_rollback_may_be_repeated_and_is_refused_where_others_changed_what_the_run_owns(site: Site) -> None:
-    run = Path(provision(site.request, site.environment).run_folder)
-    changed = provision(replace(site.request, extra_vars={"fabric_ecn_kmax": "1600KB"}), site.environment)
-    assert changed.verdict is Verdict.OK
-    refused = rollback(run, site.request, site.environment)
-    assert ends(refused) == {"leaf1": Outcome.REFUSED, "leaf2": Outcome.REFUSED}
-    assert refused.verdict is Verdict.FINDINGS
-
-    again = Path(changed.run_folder)
-    assert set(ends(rollback(again, site.request, site.environment)).values()) == {Outcome.COMMITTED}
-    before = running(site)
-    twice = rollback(again, site.request, site.environment)
-
-    assert ends(twice) == {"leaf1": Outcome.UNCHANGED, "leaf2": Outcome.UNCHANGED}
-    assert twice.verdict is Verdict.OK
-    assert running(site) == before
