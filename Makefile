@@ -11,7 +11,7 @@ CHECKED := fabric tests benchmarks playbooks/action_plugins compile_engine.py ha
 UNIT := tests/unit tests/property
 CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
 
-.PHONY: help venv demo test image vm vm-verify programs unit lint cov docs-check bars soak wheel compiled clean
+.PHONY: help venv demo test image vm programs proved unit lint style types cov docs-check bars soak wheel compiled clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -28,7 +28,12 @@ venv: .venv/.stamp ## set up .venv with what fabricctl needs
 demo: .venv/.stamp ## run the main job over real SSH against emulated switches on this machine
 	@$(BIN)/fabricctl demo
 
-test: programs .venv/.stamp-dev lint docs-check ## lint, types, layers, then every test (300 examples a property) and the coverage gate
+# Types are checked beside the tests: mypy runs on one core. What processes run is compiled once, not each time.
+test: programs .venv/.stamp-dev style docs-check ## lint, types, layers, every test (300 examples a property), the coverage gate
+	@$(MAKE) --no-print-directory -j 2 types proved
+
+proved: export PYTHONDONTWRITEBYTECODE :=
+proved: .venv/.stamp-dev
 	rm -f .coverage .coverage.*
 	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report= --junit-xml=build/junit.xml
 	$(BIN)/coverage json -q -o build/coverage.json
@@ -41,21 +46,22 @@ image: .venv/.stamp-dev ## build the lab's image if it is not in the cache
 vm: image ## test on virtual machines: bare hosts and targets provisioned for real, about half an hour
 	$(BIN)/pytest -m vm tests/vm --durations=15 --junit-xml=build/junit-vm.xml
 
-vm-verify: image ## test verify on virtual machines; apart from `make vm` until it has run through
-	$(BIN)/pytest -m vm_verify tests/vm --durations=15 --junit-xml=build/junit-vm-verify.xml
-
 programs:
 	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git
 
 unit: .venv/.stamp-dev ## the fast tier: under 30 s, 50 examples a property
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(UNIT)
 
-lint: .venv/.stamp-dev ## ruff, its formatter, mypy --strict, import-linter
+lint: style types ## ruff, its formatter, import-linter, mypy --strict
+
+style: .venv/.stamp-dev
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/lint-imports
+
+types: .venv/.stamp-dev
 	$(BIN)/mypy -p fabric -p tests -p benchmarks
 	$(BIN)/mypy playbooks/action_plugins
-	$(BIN)/lint-imports
 
 cov: .venv/.stamp-dev ## coverage by file of the last `make test`, as text and build/htmlcov
 	$(BIN)/coverage html -q -d build/htmlcov

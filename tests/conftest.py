@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.tracing import traced_in_part
 
-ROOT = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -23,11 +24,24 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unit"))
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need the reference data, so that `-m reference` finds them."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks the tests that need the reference data, so that `-m reference` finds them; puts the long ones first.
+
+    Then no worker is left alone with a long one at the end.
+    """
     for item in items:
         if "reference" in getattr(item, "fixturenames", ()):
             item.add_marker("reference")
+    if hasattr(config, "workerinput"):
+        items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    """Returns 0 for what is known to be long, 1 for what may be, 2 for the rest."""
+    if item.get_closest_marker("slow"):
+        return 0
+    starts_programs = item.path.is_relative_to(TESTS / "cli") or item.path.is_relative_to(TESTS / "dialogue")
+    return 1 if starts_programs or item.get_closest_marker("hypothesis") else 2
 
 
 @pytest.hookimpl(wrapper=True)
