@@ -11,9 +11,11 @@ from typing import Annotated
 import typer
 
 from fabric.cli import options as o
+from fabric.cli.bundle import support_bundle
 from fabric.cli.console import Printer
 from fabric.cli.failures import reported
 from fabric.cli.hosts import hosts_app
+from fabric.cli.importing import import_
 from fabric.cli.lab import app as lab_app
 from fabric.cli.nvme import nvme_app
 from fabric.cli.running import environment_of, finish, request_of
@@ -37,8 +39,10 @@ app.add_typer(hosts_app, name="hosts", short_help="Set up, read and connect host
 app.add_typer(lab_app, name="lab")
 app.add_typer(nvme_app, name="nvme", short_help="Look at NVMe/TCP targets, read and write their blocks.")
 app.add_typer(target_app, name="target")
+app.command("import")(import_)
 app.command("verify")(verify)
 app.command("tune")(tune)
+app.command("support-bundle")(support_bundle)
 
 
 def _version(*, wanted: bool) -> None:

@@ -14,6 +14,7 @@ from fabric.errors import (
     UnsupportedFeatureError,
 )
 from fabric.workflow import Verdict
+from fabric.workflow.importing.model import ImportRefusedError
 
 __all__ = ("Exit", "exit_of_error", "exit_of_verdict")
 
@@ -36,7 +37,7 @@ def exit_of_error(error: FabricError) -> Exit:
     match error:
         case EnvironmentMissingError():
             return Exit.ENVIRONMENT
-        case IntentError() | PlanError() | UnsupportedFeatureError():
+        case IntentError() | PlanError() | UnsupportedFeatureError() | ImportRefusedError():
             return Exit.INVENTORY
         case LocalProtocolError():  # an EngineError too: what was asked for cannot be right
             return Exit.USAGE

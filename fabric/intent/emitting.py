@@ -10,13 +10,19 @@ from typing import Final
 
 from fabric.serial import Json
 
-__all__ = ("document", "inline")
+__all__ = ("Template", "document", "inline")
 
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*|[0-9]+[GMm]")
 # YAML 1.1 takes these for something else
 _WORDS: Final = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "null", "none", "nan", "inf"})
 _TEMPLATE: Final = re.compile(r"\{[{%#]")  # where Jinja starts, whatever its end
 _WIDTH: Final = 110
+
+
+class Template(str):
+    """A Jinja expression that Ansible shall render: written as it is, where any other text is kept from rendering."""
+
+    __slots__ = ()
 
 
 def document(variables: Mapping[str, Json], *, comments: Iterable[str] = ()) -> str:
@@ -51,7 +57,8 @@ def _scalar(value: str | float | bool | None) -> str:
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return value
     quoted = _quoted(value)
-    return f"!unsafe {quoted}" if _TEMPLATE.search(value) else quoted
+    is_meant = isinstance(value, Template)
+    return f"!unsafe {quoted}" if _TEMPLATE.search(value) and not is_meant else quoted
 
 
 def _quoted(value: str) -> str:

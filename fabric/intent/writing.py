@@ -61,7 +61,7 @@ def write(
     told, more = comments or {}, access or {}
     switches = {one.name: {**more.get(one.name, {}), **_switch(one, fabric.links)} for one in fabric.switches}
     shared = _shared(list(switches.values()))
-    variables: dict[str, _Vars] = {"group_vars/all.yml": _wide(fabric)}
+    variables: dict[str, _Vars] = {"group_vars/all/fabric.yml": _wide(fabric)}
     if shared:
         variables["group_vars/switches.yml"] = shared
     for name, own in switches.items():

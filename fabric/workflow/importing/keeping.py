@@ -5,22 +5,22 @@ from typing import Final
 
 from fabric.qos import ALL_ASPECTS, Aspect
 from fabric.workflow.importing.model import Unexpressed
-from fabric.workflow.importing.trial import Keeps, Outcome, Trial, told
+from fabric.workflow.importing.trial import Keeps, Trial, told
 
 __all__ = ("find_keeps", "undefined", "unexpressed")
 
-# Another class's settings touch several parts at once, so that they come first.
+# In this order parts are let go: another class's settings touch several parts at once, so that they stay the longest.
 _ORDER: Final = (
-    Aspect.OTHERS,
     Aspect.MTU,
     Aspect.CABLE,
     Aspect.DCBX,
-    Aspect.ECN,
-    Aspect.SCHEDULERS,
-    Aspect.WATCHDOG,
-    Aspect.BUFFERS,
-    Aspect.PFC,
     Aspect.MAPS,
+    Aspect.PFC,
+    Aspect.BUFFERS,
+    Aspect.WATCHDOG,
+    Aspect.SCHEDULERS,
+    Aspect.ECN,
+    Aspect.OTHERS,
 )
 _SHOWN: Final = 4
 _WHY: Final = {
@@ -38,67 +38,32 @@ _WHY: Final = {
 
 
 def find_keeps(trial: Trial, fixed: Keeps) -> dict[str, frozenset[Aspect]]:
-    """Returns what must stay on each port for the diff to be empty; all of it where nothing less does.
+    """Returns what must stay on each port for the diff to be empty.
+
+    Everything stays at first; then one part after the other is let go on the ports where that changes nothing.
 
     Args:
         trial: the switch.
         fixed: port → what stays there anyhow.
     """
-    free = [port.name for port in trial.switch.ports if port.name not in fixed]
-    keeps = dict(fixed)
-    outcome = trial.of(keeps)
+    keeps = {port.name: ALL_ASPECTS for port in trial.switch.ports} | dict(fixed)
     for aspect in _ORDER:
-        if outcome.empty:
-            break
-        keeps, outcome = _try(trial, keeps, outcome, aspect, free)
-    if not outcome.empty:
-        keeps, outcome = _give_up(trial, keeps, outcome, free)
-    return _trimmed(trial, keeps, free) if outcome.empty else keeps
+        free = [name for name, parts in keeps.items() if name not in fixed and aspect in parts]
+        keeps = _let_go(trial, keeps, aspect, free)
+    return {name: parts for name, parts in keeps.items() if parts}
 
 
-def _try(
-    trial: Trial, keeps: Keeps, before: Outcome, aspect: Aspect, free: Sequence[str]
-) -> tuple[dict[str, frozenset[Aspect]], Outcome]:
-    """Returns what stays once `aspect` does too on each port where that helps, and what is then left."""
-    now = dict(keeps)
-    counts = trial.by_port(before)
-    touched = free if before.error is not None or counts[""] else [name for name in free if counts[name]]
-    wide = {**now, **{name: now.get(name, frozenset()) | {aspect} for name in touched}}
-    after = trial.of(wide)
-    if before.error is not None:
-        return (wide, after) if after.error is None else (now, before)
-    if after.error is not None:
-        return now, before
-    fewer = trial.by_port(after)
-    if fewer[""] < counts[""] and sum(fewer.values()) < sum(counts.values()):
-        return wide, after  # a setting of the whole device: all ports let it stay or none
-    helped = [name for name in touched if fewer[name] < counts[name]]
-    some = {**now, **{name: now.get(name, frozenset()) | {aspect} for name in helped}}
-    return (some, trial.of(some)) if helped else (now, before)
-
-
-def _give_up(
-    trial: Trial, keeps: Keeps, left: Outcome, free: Sequence[str]
-) -> tuple[dict[str, frozenset[Aspect]], Outcome]:
-    """Returns everything kept on the ports that still differ, then on all."""
-    counts = trial.by_port(left)
-    for names in ([name for name in free if counts[name]], free):
-        whole = {**keeps, **dict.fromkeys(names, ALL_ASPECTS)}
-        outcome = trial.of(whole)
-        if outcome.empty:
-            return whole, outcome
-    return {**keeps, **dict.fromkeys(free, ALL_ASPECTS)}, trial.of(dict.fromkeys(free, ALL_ASPECTS) | dict(keeps))
-
-
-def _trimmed(trial: Trial, keeps: Keeps, free: Iterable[str]) -> dict[str, frozenset[Aspect]]:
-    """Returns the same without what later parts made needless."""
-    now = dict(keeps)
-    names = [name for name in free if now.get(name) not in {None, ALL_ASPECTS}]
-    for aspect in _ORDER:
-        less = {**now, **{name: now[name] - {aspect} for name in names}}
-        if less != now and trial.of(less).empty:
-            now = less
-    return {name: parts for name, parts in now.items() if parts}
+def _let_go(
+    trial: Trial, keeps: dict[str, frozenset[Aspect]], aspect: Aspect, names: Sequence[str]
+) -> dict[str, frozenset[Aspect]]:
+    """Returns `keeps` without `aspect` on those of the ports that do not change by it."""
+    less = {**keeps, **{name: keeps[name] - {aspect} for name in names}}
+    outcome = trial.of(less)
+    if outcome.empty or outcome.error is not None:
+        return less if outcome.empty else keeps
+    counts = trial.by_port(outcome)
+    some = {**keeps, **{name: keeps[name] - {aspect} for name in names if not counts[name]}}
+    return some if trial.of(some).empty else keeps
 
 
 def unexpressed(trial: Trial, keeps: Keeps, fixed: Iterable[str]) -> tuple[Unexpressed, ...]:

@@ -219,11 +219,12 @@ def _weights(port: PortQos) -> tuple[tuple[int, int], ...]:
 def _default_class(capabilities: Capabilities, data: int, cnp: int) -> int:
     stock = capabilities.dscp_default_to_tc.value
     natural = 0 if stock is None or stock[0] is None else stock[0]
-    return next(tc for tc in (natural, *range(8)) if tc not in (data, cnp))
+    candidates: tuple[int, ...] = (natural, *range(8))
+    return next(tc for tc in candidates if tc not in (data, cnp))
 
 
 def _as_policy(shares: dict[int, int], data: int, capabilities: Capabilities, cnp: int) -> tuple[EtsShare, ...]:
-    """Returns queue → percent as the policy says it: its class 0 is what nobody listed (`plan.mapping.Classes.local`)."""
+    """Returns queue → percent as the policy says it: its class 0 is what nobody listed (`plan.mapping.Classes`)."""
     default = _default_class(capabilities, data, cnp)
     swapped = {0: default, default: 0}
     named = {queue if queue == data else swapped.get(queue, queue): percent for queue, percent in shares.items()}

@@ -23,7 +23,7 @@ _HEAD: Final = (
     "fabric_keep names what stays as the device has it since the intent has no words for it: take an entry away, and",
     "`fabricctl plan` shows what would change. See docs/how-to/import.md.",
 )
-_VAULT: Final = 'Passwords belong in a vault (docs/how-to/vault.md): ansible_password: "{{ vault_switch_password }}"'
+_VAULT: Final = "Passwords belong in a vault, group_vars/all/vault.yml beside this file: see docs/how-to/vault.md."
 
 
 def import_texts(
@@ -69,7 +69,9 @@ def import_texts(
     fabric = _fabric(chosen.name, switches, cables)
     return Imported(
         fabric=fabric,
-        files=write(fabric, access=chosen.access, comments={"hosts.yml": _HEAD, "group_vars/all.yml": (_VAULT,)}),
+        files=write(
+            fabric, access=chosen.access, comments={"hosts.yml": _HEAD, "group_vars/all/fabric.yml": (_VAULT,)}
+        ),
         unexpressed=tuple(told),
         assumed=tuple(assumed),
         joined=joined,
