@@ -3,21 +3,26 @@
 pydantic and ruamel are imported when a load starts, not with this module: `import fabric.intent` stays cheap.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from fabric.errors import IntentError, Problem
 from fabric.intent.access import DeviceAccess
 from fabric.intent.flaws import Flaw, Spot, to_problems
 from fabric.intent.model import Fabric
-from fabric.intent.places import Places, syntax_problems
+from fabric.intent.places import Places, all_files, child_place, syntax_problems
+from fabric.intent.soundness import unreadable
 from fabric.intent.traps import number_traps
 from fabric.observe import Event, Observer, silent
 from fabric.remote.ansible import RawInventory, RawProblem, VaultOptions, read_inventory
 from fabric.serial import Json
 
 __all__ = ("Loaded", "VaultOptions", "load")
+
+_CYCLE: Final = re.compile(r"Adding group '([^']+)' as child to '([^']+)' creates")  # ansible-core, inventory/group.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,9 @@ def load(
     missing = tuple(_missing(sources))
     if missing:
         raise IntentError(missing)
+    broken = tuple(unreadable(sources, all_files))
+    if broken:
+        raise IntentError(broken)
     from fabric.intent.devices import FABRIC_WIDE  # lazy: pydantic, 0.1 s
 
     inventory = read_inventory(sources, vault=vault, limit=limit, extra_vars=extra_vars, once=sorted(FABRIC_WIDE))
@@ -88,7 +96,7 @@ def _build(sources: Sequence[Path], inventory: RawInventory, known_nos: Iterable
 
     unread = [problem for problem in inventory.problems if not problem.host]
     if unread:
-        raise IntentError(tuple(syntax_problems(sources)) or tuple(_unread(problem) for problem in unread))
+        raise IntentError(tuple(syntax_problems(sources)) or tuple(_unread(problem, sources) for problem in unread))
     places = Places(sources, inventory.hosts)
     built = build(inventory, known_nos)
     flaws = [_unrendered(problem) for problem in inventory.problems]
@@ -98,9 +106,11 @@ def _build(sources: Sequence[Path], inventory: RawInventory, known_nos: Iterable
     return Loaded(built.fabric, built.access, tuple(name for name in built.access if name in inventory.selected))
 
 
-def _unread(problem: RawProblem) -> Problem:
+def _unread(problem: RawProblem, sources: Sequence[Path]) -> Problem:
     what = f"Ansible cannot read the inventory: {problem.message.rstrip('.')}"
-    return Problem(what, problem.source, remedy=_remedy(problem))
+    cycle = _CYCLE.search(problem.message)
+    place = child_place(sources, cycle[2], cycle[1]) if cycle is not None else ""
+    return Problem(what, place or problem.source, remedy=_remedy(problem))
 
 
 def _unrendered(problem: RawProblem) -> Flaw:

@@ -34,7 +34,7 @@ def _in_node(file: str, node: Any, variable: str) -> Iterator[Flaw]:
     elif kind == "sequence":
         for item in node.value:
             yield from _in_node(file, item, variable)
-    elif kind == "scalar" and variable and node.style is None and _TRAP.fullmatch(node.value):
+    elif kind == "scalar" and variable and not node.style and _TRAP.fullmatch(node.value):
         yield Flaw(
             "YAML 1.1 reads this number in base 8 or 60",
             Spot(variable=variable),

@@ -89,7 +89,7 @@ class RawHost:
 
 @dataclass(frozen=True, slots=True)
 class RawProblem:
-    """What Ansible could not read: a whole source (`source`), or one variable of one host."""
+    """What Ansible could not read: a whole source (`source`, perhaps with the line), or one variable of one host."""
 
     message: str
     host: str = ""
@@ -240,21 +240,23 @@ def _problems(reply: Mapping[str, Any]) -> Iterable[RawProblem]:
         message = error["message"]
         head, _, source = message.partition("Completely failed to parse inventory source ")
         if head or not source:
-            yield RawProblem(message, host=error.get("host", ""), variable=error.get("variable", ""))
+            place = error.get("place", "")
+            yield RawProblem(message, host=error.get("host", ""), variable=error.get("variable", ""), source=place)
         else:
-            yield RawProblem(_reason(source, reply["failures"]), source=source)
+            reason, place = _reason(source, reply["failures"])
+            yield RawProblem(reason, source=place or source)
     for failure in reply["failures"]:
         if failure["message"].startswith("Skipping"):  # Ansible drops a part of the file and goes on
             yield RawProblem(failure["message"])
 
 
-def _reason(source: str, failures: Sequence[Mapping[str, str]]) -> str:
-    """Returns what the plug-in said whose kind of file this is; Ansible tries them all and prints all refusals."""
+def _reason(source: str, failures: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """Returns what the plug-in said whose kind of file this is, and where; Ansible tries all and prints refusals."""
     wanted = "yaml" if source.endswith((".yml", ".yaml", ".json")) else "script" if os.access(source, os.X_OK) else ""
     for failure in reversed(failures):
         if "Failed to parse inventory" in failure["about"] and f"'{wanted}" in failure["about"]:
-            return failure["message"]
-    return "no inventory plug-in of Ansible reads it"
+            return failure["message"], failure.get("place", "")
+    return "no inventory plug-in of Ansible reads it", ""
 
 
 def run_playbook(  # noqa: PLR0913  each is an option of ansible-playbook

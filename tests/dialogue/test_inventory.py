@@ -215,7 +215,7 @@ def test_a_wrong_value_of_a_dynamic_source_is_told_by_host_and_variable(tmp_path
         ({"hosts.yml": HOSTS, "group_vars/all.yml": "- a\n"}, "failed to combine variables"),
         (
             {"hosts.yml": "all:\n  children:\n    a: {children: {b: {}}}\n    b: {children: {a: {}}}\n"},
-            "hosts.yml: Ansible cannot read the inventory: Adding group 'a' as child to 'b' creates a recursive",
+            "hosts.yml:4: Ansible cannot read the inventory: Adding group 'a' as child to 'b' creates a recursive",
         ),
         ({"hosts.ini": "[a:children]\nb\n[b:children]\na\n"}, "hosts.ini: Ansible cannot read the inventory: "),
         ({"hosts.yml": "leaf1: switch\n"}, "Skipping 'leaf1' as this is not a valid group definition"),
