@@ -76,7 +76,12 @@ class FabricError(Exception):
         expected: what should have been there.
         found: what was there.
         remedy: what the reader should do now.
+
+    Attributes:
+        problems: everything that is wrong at once, where one error tells of several things.
     """
+
+    problems: tuple[Problem, ...] = ()
 
     def __init__(self, what: str, *, where: str = "", expected: str = "", found: str = "", remedy: str = "") -> None:
         self.what = what
@@ -111,7 +116,24 @@ class IntentError(FabricError):
 
 
 class PlanError(FabricError):
-    """The intent is well formed and cannot be met."""
+    """The intent is well formed and cannot be met; may carry every problem at once."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        expected: str = "",
+        found: str = "",
+        remedy: str = "",
+        problems: Sequence[Problem] = (),
+    ) -> None:
+        super().__init__(what, where=where, expected=expected, found=found, remedy=remedy)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        told = super().__str__()
+        return "\n".join([f"{told}:", *(f"  {problem}" for problem in self.problems)]) if self.problems else told
 
 
 class UnsupportedFeatureError(FabricError):

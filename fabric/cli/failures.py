@@ -9,7 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 import typer
 
 from fabric.cli.console import clean
-from fabric.errors import FabricError, IntentError
+from fabric.errors import FabricError
 from fabric.serial import to_json
 
 __all__ = ("reported",)
@@ -48,7 +48,6 @@ def reported(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def _as_json(error: FabricError) -> dict[str, object]:
-    problems = error.problems if isinstance(error, IntentError) else ()
     return {
         "error": type(error).__name__,
         "what": error.what,
@@ -56,5 +55,5 @@ def _as_json(error: FabricError) -> dict[str, object]:
         "expected": error.expected,
         "found": error.found,
         "remedy": error.remedy,
-        "problems": [to_json(one) for one in problems],
+        "problems": [to_json(one) for one in error.problems],
     }

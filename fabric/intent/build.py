@@ -31,6 +31,7 @@ from fabric.intent.model import (
 from fabric.intent.policy import make_policy
 from fabric.intent.ports import NicDraft, PortDraft, draft_nics, draft_ports, named
 from fabric.intent.reading import Reading
+from fabric.qos.headroom_terms import misspelt_asic
 from fabric.registry import nearest
 from fabric.remote.ansible import RawInventory
 from fabric.units import natural_key
@@ -154,6 +155,7 @@ class _Builder:
     def _switch(self, device: Device) -> Switch:
         door = device.switch.door if device.switch is not None else SwitchDoor()
         self._check_identity(device, door)
+        self._check_asic(device, door.asic)
         policy = self._policies[device.name]
         ports = (self._port(device.name, draft, policy, door) for draft in self._ports[device.name].values())
         return Switch(
@@ -185,6 +187,13 @@ class _Builder:
                     f"Did you mean {close}?" if close else "",
                 )
             )
+
+    def _check_asic(self, device: Device, asic: str | None) -> None:
+        close = misspelt_asic(asic or "")
+        if close:
+            spot = Spot(device.name, "fabric_asic")
+            what = "no line of ASICs has this name: every number that hangs on it would be unknown"
+            self.flaws.append(Flaw(what, spot, shown(asic), remedy=f"Did you mean {close}?"))
 
     def _port(self, device: str, draft: PortDraft, policy: RocePolicy, door: SwitchDoor) -> SwitchPort:
         profile = draft.profile

@@ -5,7 +5,7 @@ pydantic and ruamel are imported when a load starts, not with this module: `impo
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from fabric.intent.access import DeviceAccess
 from fabric.intent.flaws import Flaw, Spot, to_problems
 from fabric.intent.model import Fabric
 from fabric.intent.places import Places, all_files, child_place, syntax_problems
+from fabric.intent.placing import placed
 from fabric.intent.soundness import unreadable
 from fabric.intent.traps import number_traps
 from fabric.observe import Event, Observer, silent
@@ -33,11 +34,17 @@ class Loaded:
         fabric: the whole fabric, whatever the limit: a port's plan depends on its peer.
         access: device → how to log in; holds the secrets, never serialise it.
         selected: the devices that the limit leaves, in natural order.
+        places: finds the line of a variable; None for a fabric that came from elsewhere.
     """
 
     fabric: Fabric
     access: Mapping[str, DeviceAccess]
     selected: tuple[str, ...] = ()
+    places: Places | None = field(default=None, repr=False, compare=False)
+
+    def placed(self, problems: Sequence[Problem]) -> tuple[Problem, ...]:
+        """Returns problems that came up later with the lines that they hang on, each once."""
+        return placed(problems, self.places) if self.places is not None else tuple(problems)
 
 
 def load(
@@ -103,7 +110,8 @@ def _build(sources: Sequence[Path], inventory: RawInventory, known_nos: Iterable
     problems = to_problems((*flaws, *built.flaws, *number_traps(sources, places)), inventory, places, FABRIC_WIDE)
     if problems:
         raise IntentError(problems)
-    return Loaded(built.fabric, built.access, tuple(name for name in built.access if name in inventory.selected))
+    selected = tuple(name for name in built.access if name in inventory.selected)
+    return Loaded(built.fabric, built.access, selected, places)
 
 
 def _unread(problem: RawProblem, sources: Sequence[Path]) -> Problem:

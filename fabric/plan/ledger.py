@@ -36,5 +36,4 @@ def raise_problems(ledgers: Iterable[Ledger]) -> None:
     """
     problems = [problem for ledger in ledgers for problem in ledger.problems]
     if problems:
-        listed = "\n".join(f"  {problem}" for problem in problems)
-        raise PlanError(f"the intent cannot be met:\n{listed}")
+        raise PlanError("the intent cannot be met", problems=problems)

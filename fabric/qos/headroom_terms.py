@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabric.qos.known import UNKNOWN, Known
+from fabric.registry import nearest
 
-__all__ = ("PAUSE_QUANTA", "Headroom", "HeadroomQuery", "canonical_asic")
+__all__ = ("PAUSE_QUANTA", "Headroom", "HeadroomQuery", "canonical_asic", "misspelt_asic")
 
 PAUSE_QUANTA: Final = {  # IEEE 802.3 31B.3.7: longest reaction to a pause, in quanta of 512 bit, by Mb/s
     10_000: 67,
@@ -28,6 +29,7 @@ _SHORT_NAMES: Final = {
     "q": "qumran",
 }
 _FIRST_OF_ITS_LINE: Final = {"spectrum": "spectrum1", "tomahawk1": "tomahawk", "jericho1": "jericho"}
+_LINES: Final = frozenset(_SHORT_NAMES.values())
 _NAME: Final = re.compile(r"([a-z]+)(\d*)([a-z+]*)")
 
 
@@ -44,6 +46,15 @@ def canonical_asic(name: str) -> str:
     line = _SHORT_NAMES.get(match[1], match[1])
     whole = f"{line}{match[2]}{match[3]}"
     return _FIRST_OF_ITS_LINE.get(whole, whole)
+
+
+def misspelt_asic(name: str) -> str:
+    """Returns what a name of no known line was probably to be: `spectrum3` for `spectrm3`; "" for a name of its own."""
+    match = _NAME.fullmatch(canonical_asic(name))
+    if match is None or match[1] in _LINES:
+        return ""
+    close = nearest(match[1], _LINES)
+    return f"{close}{match[2]}{match[3]}" if close else ""
 
 
 @dataclass(frozen=True, slots=True)

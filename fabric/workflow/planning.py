@@ -111,7 +111,10 @@ def plan_of(loaded: Loaded, request: Request) -> FabricPlan:
     Raises:
         PlanError, UnsupportedFeatureError: the intent cannot be met.
     """
-    plan = make_plan(loaded.fabric, capabilities_of).only(loaded.selected)
+    try:
+        plan = make_plan(loaded.fabric, capabilities_of).only(loaded.selected)
+    except PlanError as error:
+        raise PlanError(error.what, problems=loaded.placed(error.problems)) from error
     if not plan.switches and not (request.hosts and managed_plans(loaded.fabric, plan, loaded.selected)):
         what = "no switch and no managed host" if request.hosts else "no switch"
         raise PlanError(f"{what} is left to plan for", remedy="Check the inventory and --limit.")

@@ -507,3 +507,15 @@ def test_device_that_is_named_like_a_group_is_refused() -> None:
     devices["gpu1"] = (f"{group} kv1", variables)
     (found,) = complaints(raw(devices))
     assert found.startswith("kv1: the device is named like a group: Ansible takes the name for the group")
+
+
+def test_a_mistyped_asic_is_refused_with_the_name_that_was_meant_and_a_new_one_is_not() -> None:
+    devices = small()
+    devices["leaf1"][1]["fabric_asic"] = "spectrm3"
+
+    (told,) = complaints(raw(devices))
+    assert "fabric_asic: no line of ASICs has this name" in told
+    assert told.endswith('(found "spectrm3"). Did you mean spectrum3?')
+    for name in ("trident9", "Spectrum-4", "TH5", "teralynx8", "silicon-one-q200"):
+        devices["leaf1"][1]["fabric_asic"] = name
+        assert complaints(raw(devices)) == []
