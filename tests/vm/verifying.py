@@ -19,7 +19,7 @@ from fabric.workflow.verifying.prove import names_place
 from fabric.workflow.verifying.setting import Setting, asked_of, opened
 from tests.vm.fabrics import Driven
 
-__all__ = ("Planted", "Running", "Timed", "caused", "running")
+__all__ = ("Planted", "Running", "UnderLoad", "caused", "running")
 
 
 @dataclass
@@ -42,20 +42,29 @@ class Planted:
 
 
 @dataclass
-class Timed:
-    """Something that is done once, some time after the load has begun."""
+class UnderLoad:
+    """Something that is done once, as soon as bytes of the load have come."""
 
-    after_s: float
     action: Callable[[], None]
-    _timer: threading.Timer = field(init=False)
+    is_done: bool = False
+    _thread: threading.Thread | None = None
 
     def arm(self, links: Sequence[LinkPath]) -> None:
         del links
-        self._timer = threading.Timer(self.after_s, self.action)
-        self._timer.start()
+
+    def hear(self, event: Event) -> None:
+        """Hears of the load's progress, in a thread of the asker; the action gets one of its own."""
+        if self._thread is None and event.name == "load.progress" and event.data.get("bytes"):
+            self._thread = threading.Thread(target=self._act)
+            self._thread.start()
 
     def disarm(self) -> None:
-        self._timer.join(180)
+        if self._thread is not None:
+            self._thread.join(180)
+
+    def _act(self) -> None:
+        self.action()
+        self.is_done = True
 
 
 @dataclass
@@ -64,11 +73,14 @@ class Running:
 
     driven: Driven
     setting: Setting
+    hearers: list[UnderLoad] = field(default_factory=list)
 
-    def verdict(self, drill: Planted | Timed | None = None) -> Verdict:
+    def verdict(self, drill: Planted | UnderLoad | None = None) -> Verdict:
         """Returns the verdict on one run, and prints it."""
+        self.hearers[:] = [drill] if isinstance(drill, UnderLoad) else []
         found = judge(measured(self.setting, drill=drill).evidence)
         print(verdict_text(found))
+        assert all(one.is_done for one in self.hearers)
         return found
 
 
@@ -96,7 +108,11 @@ def running(driven: Driven, checked: str, profile: str, *, seconds: int | None =
         quiesce_s=4.0,  # a packet is sent again after 2.2 s, rxe's default by RDMA CM
     )
 
+    hearers: list[UnderLoad] = []
+
     def show(event: Event) -> None:
+        for one in tuple(hearers):
+            one.hear(event)
         if event.name.startswith("verify.") or event.name.endswith("failed"):
             print(f"  {event.name} {event.device} {event.message}")
 
@@ -109,4 +125,4 @@ def running(driven: Driven, checked: str, profile: str, *, seconds: int | None =
         folder = RunFolder.create(request.runs, "verify", environment.clock.unix_s())
         with opened(asked, folder) as setting:
             assert setting.agents.errors == {}
-            yield Running(driven, setting)
+            yield Running(driven, setting, hearers)

@@ -12,7 +12,7 @@ from fabric.qos import UNKNOWN
 from fabric.verify import Grade, VerdictStatus
 from tests.vm.fabrics import Driven, Ran
 from tests.vm.lab.conftest import Provisioned
-from tests.vm.verifying import Planted, Running, Timed, caused, running
+from tests.vm.verifying import Planted, Running, UnderLoad, caused, running
 
 pytestmark = pytest.mark.vm
 
@@ -137,7 +137,7 @@ def test_a_port_that_flaps_is_named(sessions: Running) -> None:
         time.sleep(0.5)
         site.ask("fault-remove", number=number)
 
-    verdict = sessions.verdict(Timed(6.0, flap))
+    verdict = sessions.verdict(UnderLoad(flap))
     assert verdict.status is VerdictStatus.FAIL
     assert caused(verdict, "link-flap", f"leaf1/{TARGET_PORT}"), verdict.findings
 
@@ -148,7 +148,7 @@ def test_a_watchdog_that_trips_is_named(sessions: Running) -> None:
     def storm() -> None:
         site.ask("fault-add", kind="storm", switch="leaf1", port=HOST_PORT, priority=3, duration_ms=1500)
 
-    verdict = sessions.verdict(Timed(6.0, storm))
+    verdict = sessions.verdict(UnderLoad(storm))
     assert verdict.status is VerdictStatus.FAIL
     assert caused(verdict, "watchdog-tripped", f"leaf1/{HOST_PORT}"), verdict.findings
 
@@ -158,7 +158,7 @@ def test_a_switch_that_gives_no_counters_lowers_the_grade_and_is_listed(sessions
     access = {**setting.asked.loaded.access}
     access["leaf1"] = replace(access["leaf1"], port=1)
     blind = replace(setting.collector, loaded=replace(setting.asked.loaded, access=access))
-    verdict = Running(sessions.driven, replace(setting, collector=blind)).verdict()
+    verdict = Running(sessions.driven, replace(setting, collector=blind), sessions.hearers).verdict()
     assert verdict.status is VerdictStatus.PASS
     assert verdict.grade is not Grade.A
     assert any(one.startswith("leaf1") for one in verdict.unobservable)
@@ -169,12 +169,12 @@ def test_counters_that_begin_anew_void_the_run(sessions: Running) -> None:
     def again() -> None:
         sessions.driven.sh("host2", "rdma link delete rxe_data0; rdma link add rxe_data0 type rxe netdev data0")
 
-    verdict = sessions.verdict(Timed(5.0, again))
+    verdict = sessions.verdict(UnderLoad(again))
     assert verdict.status is VerdictStatus.INVALID
     assert any("host2" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
 
 
 def test_a_host_that_reboots_under_the_load_voids_the_run(sessions: Running) -> None:
-    verdict = sessions.verdict(Timed(5.0, lambda: sessions.driven.site.reboot("host2")))
+    verdict = sessions.verdict(UnderLoad(lambda: sessions.driven.site.reboot("host2")))
     assert verdict.status is VerdictStatus.INVALID
     assert any("host2" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
