@@ -15,7 +15,7 @@ from fabric.cli.wording import Line
 
 if TYPE_CHECKING:
     from fabric.intent import SwitchRole
-    from fabric.workflow.importing import ImportSummary, Unexpressed, Way
+    from fabric.workflow.importing import ImportSummary, Joined, Unexpressed, Way
 
 __all__ = ("import_",)
 
@@ -125,10 +125,7 @@ def _lines(summary: "ImportSummary", *, full: bool) -> Iterator[Line]:
     yield f"wrote {summary.folder}: {len(fabric.switches)} switches, {len(fabric.links)} links", "bold"
     for title, entries in (
         ("not imported", [f"{name}: {why}" for name, why in found.failed.items()]),
-        (
-            "cables",
-            [f"{one.a}{f' – {one.b}' if one.b else ''}: {one.told}" for one in found.joined if _is_told(one.verdict)],
-        ),
+        ("cables", [_cable(one) for one in found.joined if one.verdict not in {"both-ends", "listed"}]),
         ("assumed", list(found.assumed)),
     ):
         if entries:
@@ -141,14 +138,13 @@ def _lines(summary: "ImportSummary", *, full: bool) -> Iterator[Line]:
     yield f"next: fabricctl plan -i {summary.folder}", ""
 
 
-def _is_told(verdict: str) -> bool:
-    return verdict in {"disagree", "ambiguous", "unknown-neighbour", "one-end"}
+def _cable(one: "Joined") -> str:
+    return f"{one.a}{f' and {one.b}' if one.b else ''}: {one.told}"
 
 
 def _unexpressed(one: "Unexpressed", *, full: bool) -> Iterator[Line]:
-    ports = (
-        f" {one.ports[0]}{f' … {one.ports[-1]} ({len(one.ports)})' if len(one.ports) > 1 else ''}" if one.ports else ""
-    )
+    ports = f" {one.ports[0]}" if one.ports else ""
+    ports += f" … {one.ports[-1]} ({len(one.ports)})" if len(one.ports) > 1 else ""
     keep = f" [fabric_keep: {', '.join(one.keep)}]" if one.keep else ""
     yield f"  {one.device}{ports}: {one.why}{keep}", ""
     if not one.keep:

@@ -14,7 +14,7 @@ from typing import Final
 
 import jinja2
 
-from fabric.diff import IntendedConfig, Pattern, matches
+from fabric.diff import IntendedConfig, Pattern, matcher
 from fabric.errors import UnsupportedFeatureError
 from fabric.nos.base import RenderContext
 from fabric.nos.eos.capabilities import DETECTION_RANGE_MS, MTU_MAX, POLLING_RANGE_MS, RESERVED_QUEUE, queue_word
@@ -60,7 +60,7 @@ def render(qos: DeviceQos, context: RenderContext) -> IntendedConfig:
     stays = standing(whole, qos, context, running, seen)
     timer = device_timer(qos, context)
     moving = replace(qos, ports=tuple(port for port in qos.ports if not stays.stays(Part.QOS, port.name)))
-    kept = _kept_profiles(qos, context, running)
+    kept = _kept_profiles(qos, context, running, stays)
     names, profiles = _profiles(moving, context, timer, kept)
     views = [_view(port, names.get(port.name, ""), running, stays) for port in qos.ports]
     channels = [one for one in _channels(qos, running, views, stays) if _says_something(one)]
@@ -99,11 +99,11 @@ def outside_ports(running: Tree, intended: IntendedConfig) -> tuple[str, ...]:
     """
     found = sections(running)
     ours = {path[0].removeprefix("interface ") for path in intended.tree if path[0].startswith("interface ")}
+    is_wide = matcher(intended.device_wide)
     wide = {
         path[0]
         for path in (*intended.tree, *running)
-        if any(matches(pattern, path) for pattern in intended.device_wide)
-        and (path not in running or path not in intended.tree or running[path] != intended.tree[path])
+        if is_wide(path) and (path not in running or path not in intended.tree or running[path] != intended.tree[path])
     }
     of_device = any(not head.startswith("interface ") for head in wide)
     others = (name for name in found.ports() if name not in ours)
@@ -147,12 +147,13 @@ def _says(view: ProfileView, name: str, lines: Tree) -> bool:
     return set(wanted) == set(lines) and all(RULES.same(path, value, lines[path]) for path, value in wanted.items())
 
 
-def _kept_profiles(qos: DeviceQos, context: RenderContext, running: Sections) -> dict[str, Tree]:
-    """Returns the profiles of ours that an interface outside the intent is bound to, with their lines: they stay."""
+def _kept_profiles(qos: DeviceQos, context: RenderContext, running: Sections, stays: Standing) -> dict[str, Tree]:
+    """Returns the profiles of ours that stay, with their lines: a port that is none of ours, or stays, is bound there."""
     ours = {port.name for port in qos.ports} | {running.channel_of(port.name) for port in qos.ports}
     if not context.adopt:
         ours -= set(_shared_channels(qos, running, None))
     bound = {one.text("service-profile") or "" for name, one in running.interfaces.items() if name not in ours}
+    bound |= stays.profiles
     names = sorted((name for name in bound if name.startswith(PROFILE_PREFIX)), key=natural_key)
     lines = {name: f"qos profile {name}" for name in names}
     return {name: Tree({p: v for p, v in context.running.items() if p[0] == head}) for name, head in lines.items()}

@@ -55,12 +55,14 @@ class Standing:
 
     Attributes:
         parts: part → ports and port channels whose lines of it stay.
-        lines: those lines.
+        lines: those lines, with those of the profiles of ours among them.
+        profiles: those profiles.
         has_maps, has_pfc_off: the device's maps, and its switch of all PFC, stay too.
     """
 
     parts: Mapping[Part, frozenset[str]]
     lines: Mapping[Path, Value]
+    profiles: frozenset[str] = frozenset()
     has_maps: bool = False
     has_pfc_off: bool = False
 
@@ -109,7 +111,8 @@ def standing(whole: DeviceQos, qos: DeviceQos, context: RenderContext, found: Se
     names = {name for stay in parts.values() for name in stay}
     return Standing(
         parts=parts,
-        lines=dict(_lines(context.running, parts, names)),
+        lines=dict(_lines(context.running, parts, names, _own_profiles(parts[Part.QOS], found))),
+        profiles=_own_profiles(parts[Part.QOS], found),
         has_maps=kept_by_all(whole, context.kept, Aspect.MAPS),
         has_pfc_off=kept_by_all(whole, context.kept, Aspect.PFC),
     )
@@ -157,14 +160,13 @@ def _stays(part: Part, wanted: PortQos, seen: PortQos, kept: frozenset[Aspect], 
         case Part.PAUSE:
             return Aspect.PFC in kept or wanted.link_pause == seen.link_pause
         case Part.QOS:
-            return not _is_bound_to_ours(wanted.name, found) and _does_the_same(wanted, seen, kept)
+            return _does_the_same(wanted, seen, kept)
 
 
-def _is_bound_to_ours(name: str, found: Sections) -> bool:
-    own = found.interfaces.get(name, EMPTY_SECTION)
-    channel = found.interfaces.get(found.channel_of(name) or "", EMPTY_SECTION)
-    profile = own.over(channel).text("service-profile")
-    return profile is not None and profile.startswith(OWN_PREFIX)
+def _own_profiles(names: Iterable[str], found: Sections) -> frozenset[str]:
+    """Returns the profiles of ours that these ports and port channels are bound to."""
+    bound = {found.interfaces.get(name, EMPTY_SECTION).text("service-profile") or "" for name in names}
+    return frozenset(one for one in bound if one.startswith(OWN_PREFIX))
 
 
 def _does_the_same(wanted: PortQos, seen: PortQos, kept: frozenset[Aspect]) -> bool:
@@ -216,10 +218,14 @@ def _require(port: PortQos, kept: frozenset[Aspect], parts: Mapping[Part, frozen
         )
 
 
-def _lines(running: Tree, parts: Mapping[Part, frozenset[str]], names: Iterable[str]) -> Iterable[tuple[Path, Value]]:
-    heads = {f"interface {name}": name for name in names}
+def _lines(
+    running: Tree, parts: Mapping[Part, frozenset[str]], names: Iterable[str], profiles: Iterable[str]
+) -> Iterable[tuple[Path, Value]]:
+    heads, whole = {f"interface {name}": name for name in names}, {f"qos profile {name}" for name in profiles}
     keys = {part: re.compile(pattern) for part, pattern in PART_KEYS.items()}
     for path, value in running.items():
+        if path[0] in whole:
+            yield path, value
         name = heads.get(path[0])
         if name is None or len(path) < 2:
             continue

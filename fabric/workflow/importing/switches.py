@@ -45,11 +45,11 @@ class Cable:
     """What is known of the cable of one port.
 
     Attributes:
-        peer: the far end, of an imported device. told_m: its length as somebody listed it.
+        peer: the far end where it is of an imported device. told_m: its length as somebody listed it.
         speed_mbps: as somebody listed it, or as the far end's configuration says.
     """
 
-    peer: Endpoint
+    peer: Endpoint | None = None
     told_m: int | None = None
     speed_mbps: int | None = None
 
@@ -188,7 +188,7 @@ def _port(port: PortQos, speed_mbps: int, cables: dict[str, Cable], policy: Roce
     device_m = port.cable_m if isinstance(port.cable_m, int) and 1 <= port.cable_m <= LONGEST_CABLE_M else None
     return SwitchPort(
         name=port.name,
-        role=PortRole.FABRIC if cable is not None else PortRole.HOST,
+        role=PortRole.FABRIC if cable is not None and cable.peer is not None else PortRole.HOST,
         speed_mbps=speed_mbps,
         mtu_bytes=pinned_mtu(port) or policy.mtu_bytes,
         cable_m=told_m if told_m is not None else device_m,

@@ -58,7 +58,7 @@ def import_texts(
     told: list[Unexpressed] = []
     for name, read in reads.items():
         try:
-            switch, unexpressed = described(read, _cables(name, cables, reads), chosen, assumed.append)
+            switch, unexpressed = described(read, _cables(name, (*cabling, *cables), reads), chosen, assumed.append)
         except FabricError as error:
             failed[name] = str(error)
             continue
@@ -110,11 +110,14 @@ def _neighbours(
 
 
 def _cables(name: str, cables: Sequence[Cabled], reads: Mapping[str, ReadSwitch]) -> dict[str, Cable]:
+    """Returns port → its cable; later ones count: those between imported devices, which were judged."""
     out: dict[str, Cable] = {}
     for one in cables:
         for near, far in ((one.a, one.b), (one.b, one.a)):
             if near.device == name:
-                out[near.port] = Cable(far, one.cable_m, one.speed_mbps or _speed_of(far, reads))
+                is_known = far.device in reads
+                speed = one.speed_mbps or (_speed_of(far, reads) if is_known else None)
+                out[near.port] = Cable(far if is_known else None, one.cable_m, speed)
     return out
 
 
