@@ -1,6 +1,7 @@
 """Performs a change of one part of a host, proves it by reading again, and takes it back when it fails."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, assert_never
 
 from fabric.clock import Clock
@@ -172,10 +173,10 @@ def _tidy(change: PartChange, executor: Executor, mark: Action | None) -> None:
     halves = tuple(half for path in paths for half in half_paths(path))
     actions: list[Action] = [Run(("rm", "-f", "--", *halves))] if halves else []
     actions += [mark] if mark else []
-    try:
-        perform_together(executor, actions, host=change.host)
-    except HostError:
-        return  # the next run on this host finds and removes them
+    for _ in range(2):
+        with suppress(HostError):  # then the next run on this host finds and removes them
+            perform_together(executor, actions, host=change.host)
+            return
 
 
 def _designed(redesign: Callable[[], PartChange] | None) -> PartChange | None:

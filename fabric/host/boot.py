@@ -28,11 +28,17 @@ _RELOAD: Final = Run(("systemctl", "daemon-reload"))
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """What systemd says of one unit; all False for one that it does not know. trying: it fails and is started again."""
+    """What systemd says of one unit; all False for one that it does not know.
+
+    Attributes:
+        trying: it fails and is started again.
+        stale: its file has changed since systemd read it.
+    """
 
     active: bool = False
     enabled: bool = False
     trying: bool = False
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ def read_units(names: Sequence[str], executor: Executor) -> dict[str, UnitState]
     """
     if not names:
         return {}
-    argv = ("systemctl", "show", "--property=Id,ActiveState,UnitFileState", "--", *names)
+    argv = ("systemctl", "show", "--property=Id,ActiveState,UnitFileState,NeedDaemonReload", "--", *names)
     done = executor.run(argv)
     if not done.ok:
         remedy = "A host needs systemd: settings must outlast a boot."
@@ -83,6 +89,7 @@ def read_units(names: Sequence[str], executor: Executor) -> dict[str, UnitState]
             own.get("ActiveState") == "active",
             own.get("UnitFileState") == "enabled",
             own.get("ActiveState") == "activating",
+            own.get("NeedDaemonReload") == "yes",
         )
         for name in names
         for own in (found.get(name, {}),)
@@ -110,9 +117,11 @@ def boot_change(wanted: Sequence[PutFile], executor: Executor, *, gone: Sequence
     touched = (*(one.path for one in changes), *old)
     disabled = [unit for unit in kept if not states[unit].enabled]
     forward: list[Action] = [_away(unit) for unit in leaving]
-    forward += [RemoveLink(path) for path in old]
+    # a unit's file goes after what only it needs: one that was cut off here is found by it
+    forward += [RemoveLink(path) for path in reversed(old)]
     forward += [one.after for one in changes]
-    forward += _told(touched)
+    stale = [f"{_UNITS}{unit}" for unit in kept if states[unit].stale]  # a run was cut off before it told systemd
+    forward += _told((*touched, *stale))
     forward += [Run(("systemctl", "enable", *disabled))] if disabled else []
     stopped = tuple(unit for unit in kept if not states[unit].active)
     return BootChange(
@@ -216,6 +225,8 @@ def _text_lines(path: str, before: str | None, after: str | None) -> Iterable[st
 def _unit_lines(kept: Sequence[str], leaving: Sequence[str], states: Mapping[str, UnitState]) -> Iterable[str]:
     for unit in kept:
         state = states[unit]
+        if state.stale:
+            yield from setting_lines(f"{unit} as systemd has it", "not reloaded", "as its file")
         if not (state.active and state.enabled):
             yield from setting_lines(unit, _said(state), _said(UnitState(active=True, enabled=True)))
     for unit in leaving:

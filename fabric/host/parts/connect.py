@@ -43,6 +43,7 @@ _POLICY_LOOK: Final = f'grep -Hs "" {_SUBSYSTEMS}/*/subsysnqn {_SUBSYSTEMS}/*/io
 _OWN_TIMERS: Final = frozenset({"ctrl-loss-tmo", "reconnect-delay", "fast_io_fail_tmo"})  # set on a live controller
 _IDENTITY: Final = (HOSTNQN_PATH, HOSTID_PATH)
 _NEW: Final = "made anew"
+_RULES_READ: Final = Run(("udevadm", "control", "--reload"))
 _CONNECTED: Final = "connected"
 _NO_CONNECTION: Final = "not connected"
 
@@ -125,7 +126,10 @@ def design_connect(intent: HostIntent, executor: Executor, *, new_uuid: str) -> 
 
 
 def _read(executor: Executor) -> _Found:
-    units = [f"{UNITS}/{name}" for name in list_folder(executor, UNITS) or () if UNIT_NAME.fullmatch(name)]
+    names = list_folder(executor, UNITS)
+    if names is None:  # a unit of ours that was overlooked would make its connection one of others
+        raise HostError("the units of the host cannot be listed", where=UNITS, remedy="Read them as root: set become.")
+    units = [f"{UNITS}/{name}" for name in names if UNIT_NAME.fullmatch(name)]
     files = standing((*units, CONFIG_PATH), executor)
     config = files.pop(CONFIG_PATH)
     controllers = read_controllers(executor)
@@ -285,7 +289,10 @@ def _forward(
     again = [way.unit for way in ways if way.restarts]
     if again:
         yield Run(("modprobe", "-a", "--", "nvme-rdma"))
+    yield from _with_made(ways, "stop")
     yield from boot.forward
+    if again and _RULES_READ not in boot.forward:  # a run that was cut off may have put the rule and not told of it
+        yield _RULES_READ
     yield from (replace(one, optional=True) for one in disconnect_actions(orphans))
     for way in ways:
         if way.anew and way.path is not None:
@@ -300,6 +307,16 @@ def _forward(
             yield from change.actions
     for file, _, wanted in policies.values():
         yield Write(file, wanted)
+
+
+def _with_made(ways: Sequence[_Way], verb: str) -> Iterable[Action]:
+    """Stops or restarts our units whose connection is made anew.
+
+    Its file says how a running unit's connection was made: so none runs while its file is put, there or back.
+    """
+    units = [way.unit for way in ways if way.anew and way.is_ours]
+    if units:
+        yield Run(("systemctl", verb, *units))
 
 
 def _deletion(path: NvmePath) -> Write:
@@ -317,13 +334,12 @@ def _backward(
         if not way.restarts and not way.is_ours:  # others made it: that our unit stops must not take it away
             yield RemoveLink(connection_unit_files(way.unit)[2])
     yield from boot.before_back
+    yield from _with_made(ways, "stop")
     for way in ways:
         if way.restarts:  # a unit that was killed while it connected does not take its connection away
             yield from (replace(one, optional=True) for one in disconnect_actions((way.one,)))
     yield from boot.after_back
-    again = [way.unit for way in ways if way.anew and way.is_ours]
-    if again:
-        yield Run(("systemctl", "restart", *again))
+    yield from _with_made(ways, "restart")
     for way in ways:
         if _is_foreign(way) and way.path is not None and who is not None:
             yield Run(connect_argv(_as_it_was(way.one, way.path), who, cli), accepted_words="already connected")

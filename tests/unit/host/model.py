@@ -478,7 +478,9 @@ class Model:
         is_file = f"{UNITS}/{unit}" in self.files
         state = ("enabled" if unit in self.enabled else "disabled") if is_file else ""
         now = "active" if unit in self.active else "activating" if self._is_tried(unit) else "inactive"
-        return f"Id={unit}\nActiveState={now}\nUnitFileState={state}\n"
+        is_stale = is_file and self.loaded.get(unit, "") not in {"", self.files[f"{UNITS}/{unit}"][0]}
+        reload = "yes" if is_stale else "no"
+        return f"Id={unit}\nActiveState={now}\nUnitFileState={state}\nNeedDaemonReload={reload}\n"
 
     def _is_tried(self, unit: str) -> bool:
         return unit in self.failed_units and self._unit_lines(unit, "Restart") == ["on-failure"]
