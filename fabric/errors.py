@@ -54,10 +54,11 @@ class Problem:
 
     def __str__(self) -> str:
         where = ": ".join(one_line(part) for part in (self.place, self.device, self.field) if part)
-        text = f"{where}: {self.what}" if where else self.what
+        what = one_line(self.what)
+        text = f"{where}: {what}" if where else what
         if self.found or self.expected:
             pair = [f"found {one_line(self.found)}"] if self.found else []
-            pair += [f"expected {self.expected}"] if self.expected else []
+            pair += [f"expected {one_line(self.expected)}"] if self.expected else []
             text += f" ({', '.join(pair)})"
         return f"{text}. {self.remedy}" if self.remedy else text
 

@@ -37,13 +37,17 @@ class Printer:
         if self._out is None:
             from rich.console import Console
 
-            self._out = Console(highlight=False, soft_wrap=True)
+            # no emoji: rich would make one of the `:b:` in an IPv6 address
+            self._out = Console(highlight=False, soft_wrap=True, emoji=False)
         return self._out
 
     def line(self, text: str = "", *, style: str = "") -> None:
-        """Prints one line for people; nothing with --json. Markup in `text` is not interpreted."""
+        """Prints one line for people; nothing with --json. Markup in `text` is not interpreted.
+
+        What follows a line end is set in, so that no text from elsewhere can pass for a line of ours.
+        """
         if not self.as_json:
-            self.console().print(clean(text), style=style or None, markup=False)
+            self.console().print(_indented(clean(text)), style=style or None, markup=False)
 
     def document(self, value: object) -> None:
         """Prints a value as JSON, with --json only."""
@@ -66,12 +70,20 @@ def _is_chatter(event: Event) -> bool:
     return not (is_done and event.data.get("action") == _ACTION)
 
 
+class _Clean(logging.Formatter):
+    """One line a record, and nothing in it that a terminal would obey."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the line."""
+        return _one(super().format(record))
+
+
 @contextmanager
 def warnings_shown() -> Iterator[None]:
     """Shows on stderr what the library warns of meanwhile."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
-    handler.setFormatter(logging.Formatter("warning: %(message)s"))
+    handler.setFormatter(_Clean("warning: %(message)s"))
     logger = logging.getLogger("fabric")
     logger.addHandler(handler)
     try:
@@ -86,5 +98,13 @@ def clean(text: str) -> str:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    stream.write(clean(text) + "\n")
+    stream.write(_one(text) + "\n")
     stream.flush()
+
+
+def _one(text: str) -> str:
+    return clean(text.replace("\n", " "))
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n      ")

@@ -169,7 +169,7 @@ def unit_word(text: str) -> str:
     Raises:
         HostError: it holds a control character.
     """
-    if any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in text):
+    if not text.isprintable():
         raise HostError("a control character cannot stand in a unit file", found=repr(text))
     if _PLAIN_WORD.fullmatch(text):
         return text

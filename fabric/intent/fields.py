@@ -68,6 +68,7 @@ SPEEDS: Final = frozenset({1_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_0
 LONGEST_CABLE_M: Final = 40_000  # 400GBASE-ER8; PFC gives up far earlier
 SMALLEST_MTU, LARGEST_MTU = 1280, 9600  # RFC 8200 section 5; no switch of switches.md takes more
 
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _BYTES: Final = re.compile(r"([0-9]+)\s*(B|KB|MB|KiB|MiB)?", re.IGNORECASE | re.ASCII)
 _BYTE_UNITS: Final = {"b": 1, "kb": 1000, "mb": 1_000_000, "kib": 1024, "mib": 1_048_576}
 _TRUE: Final = frozenset({"true", "yes", "on"})
@@ -207,7 +208,11 @@ def _nqn(value: object) -> str:
 
 
 def _secret(value: object) -> str:
-    return text(value, "text, in quotes")
+    found = text(value, "text, in quotes")
+    # it is typed at a prompt: what follows a line end would be a command
+    if _CONTROL.search(found):
+        _refuse("a control character or line end stands in this secret", "one line of text", _CHOMP)
+    return found
 
 
 def ranges(read: Callable[[str], T], expected: str) -> Callable[[object], tuple[T, ...]]:
@@ -278,6 +283,7 @@ def _numbers(value: object) -> tuple[int, ...]:
 
 
 _EVERYTHING: Final = "all"
+_CHOMP: Final = "A vaulted value that was read from a pipe may end in a line end: use printf, not echo."
 _UNSAFE: Final = "the name has characters that a device would take for something else"
 _ENDPOINT_EXPECTED: Final = "DEVICE:PORT or a range of it, such as leaf[1:4]:Ethernet64"
 _PORTS_EXPECTED: Final = "a port name or range such as Ethernet[0:252:4] or Ethernet1/[1:4]"
