@@ -5,7 +5,7 @@ is below it; removing all paths below a container means that the container itsel
 brings back empty containers that were there.
 """
 
-from fabric.diff.model import Change, ChangeSet, DiffRules, IntendedConfig, Op, Pattern, matches
+from fabric.diff.model import Change, ChangeSet, DiffRules, IntendedConfig, Op, Pattern, matcher, matches
 from fabric.diff.remediation import changes, digest, future, owned_part, rollback_of
 from fabric.diff.threeway import Flaw, Kept, Merge, State, Unit, exactly, merge
 
@@ -25,6 +25,7 @@ __all__ = (
     "digest",
     "exactly",
     "future",
+    "matcher",
     "matches",
     "merge",
     "owned_part",

@@ -1,13 +1,14 @@
 """What `diff` takes and returns. A network OS gives its ordering and negation as `DiffRules`: data, not code."""
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 from fabric.tree import Path, Tree, Value
 
-__all__ = ("Change", "ChangeSet", "DiffRules", "IntendedConfig", "Op", "Pattern", "matches")
+__all__ = ("Change", "ChangeSet", "DiffRules", "IntendedConfig", "Op", "Pattern", "matcher", "matches")
 
 Pattern = tuple[str, ...]
 """One regular expression per path element, each matched whole; the last may be `**` for any rest."""
@@ -29,6 +30,26 @@ def matches(pattern: Pattern, path: Path) -> bool:
         if len(path) != len(head):
             return False
     return all(_compiled(e).fullmatch(part) for e, part in zip(head, path, strict=False))
+
+
+def matcher(patterns: Iterable[Pattern]) -> Callable[[Path], bool]:
+    """Returns what tells whether a path is of any of `patterns`: for the many paths of a whole configuration.
+
+    Most of them share their first element with others, so that each first element is matched once.
+    """
+    known = tuple(patterns)
+    by_head: dict[str, tuple[Pattern, ...]] = {}
+
+    def is_of_any(path: Path) -> bool:
+        if not path:
+            return any(matches(pattern, path) for pattern in known)
+        left = by_head.get(path[0])
+        if left is None:
+            left = tuple(one for one in known if one[:1] in {(), ("**",)} or _compiled(one[0]).fullmatch(path[0]))
+            by_head[path[0]] = left
+        return any(matches(pattern, path) for pattern in left)
+
+    return is_of_any
 
 
 class Op(StrEnum):

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 
-from fabric.diff.model import Change, ChangeSet, DiffRules, IntendedConfig, Op, Pattern, matches
+from fabric.diff.model import Change, ChangeSet, DiffRules, IntendedConfig, Op, matcher, matches
 from fabric.serial import to_json
 from fabric.tree import Path, Tree, Value
 
@@ -34,10 +34,11 @@ def changes(
         outside_ports: ports outside the intent that feel device-wide paths, for the record.
     """
     wanted = [*_removals(running, intended), *_puts(running, intended, rules)]
-    allowed = [one for one in wanted if adopt or not _of_any(intended.device_wide, one.path)]
-    held_back = [one for one in wanted if not (adopt or not _of_any(intended.device_wide, one.path))]
+    is_wide = matcher(intended.device_wide)
+    allowed = [one for one in wanted if adopt or not is_wide(one.path)]
+    held_back = [one for one in wanted if not (adopt or not is_wide(one.path))]
     forward = _emptied_last(_in_order(allowed, rules), running)
-    wide = any(_of_any(intended.device_wide, one.path) for one in wanted)
+    wide = any(is_wide(one.path) for one in wanted)
     return ChangeSet(
         device=intended.device,
         nos=intended.nos,
@@ -78,7 +79,8 @@ def rollback_of(running: Tree, forward: Sequence[Change]) -> tuple[Change, ...]:
 
 def owned_part(running: Tree, intended: IntendedConfig) -> Tree:
     """Returns what of `running` is ours: the paths that the intent names or owns."""
-    return Tree({p: v for p, v in running.items() if p in intended.tree or _of_any(intended.owned, p)})
+    is_owned = matcher(intended.owned)
+    return Tree({p: v for p, v in running.items() if p in intended.tree or is_owned(p)})
 
 
 def digest(tree: Tree) -> str:
@@ -89,9 +91,10 @@ def digest(tree: Tree) -> str:
 
 
 def _removals(running: Tree, intended: IntendedConfig) -> Iterable[Change]:
+    is_owned = matcher(intended.owned)
     filled = intended.tree.containers()  # an empty container that is about to get children need not go
     for path, value in running.items():
-        if path not in intended.tree and path not in filled and _of_any(intended.owned, path):
+        if path not in intended.tree and path not in filled and is_owned(path):
             yield Change(op=Op.REMOVE, path=path, before=value)
 
 
@@ -122,10 +125,6 @@ def _emptied_last(steps: list[Change], running: Tree) -> list[Change]:
 def _rank(path: Path, rules: DiffRules) -> int:
     ranks = (index for index, pattern in enumerate(rules.order) if matches(pattern, path))
     return next(ranks, len(rules.order))
-
-
-def _of_any(patterns: Iterable[Pattern], path: Path) -> bool:
-    return any(matches(pattern, path) for pattern in patterns)
 
 
 def _disruptive(steps: Iterable[Change], rules: DiffRules) -> tuple[str, ...]:

@@ -238,10 +238,10 @@ class _Sides:
         return self.is_open(path) and (filled or not self._alike(path, self.base, self.theirs))
 
     def _is_homeless(self, path: Path) -> bool:
-        """Returns whether others removed the container that the path would come back to."""
-        home = path[:-1]
-        stood = self.base.has(home) and self.wanted.has(home)
-        return bool(home) and stood and self.is_open(path) and not self.theirs.has(home)
+        """Returns whether others removed a container that the path would come back to."""
+        homes = (path[:depth] for depth in range(1, len(path)))
+        gone = any(self.base.has(home) and self.wanted.has(home) and not self.theirs.has(home) for home in homes)
+        return gone and self.is_open(path)
 
     def _strangers(self, units: Sequence[Unit]) -> Mapping[Path, list[Path]]:
         """Returns what others put into a row that the run made or removed, by row."""

@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import cast
 
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from fabric.diff import Change, Op
+from fabric.errors import PlanError
 from fabric.lab.sonic.configdb import Database
 from fabric.lab.sonic.schema import schema
 from fabric.nos.base import RenderContext
@@ -15,7 +17,7 @@ from fabric.tree import Tree
 from fabric.workflow.design import DeviceChange
 from tests.strategies.sonic import Case, cases
 from tests.strategies.threeway import SEEDS, edits
-from tests.unit.workflow.reversal import assert_three_ways, back_of, run_of, touched_by
+from tests.unit.workflow.reversal import assert_all_goes_back, assert_three_ways, back_of, run_of, touched_by
 
 BESIDE = [
     Change(Op.ADD, ("NTP_SERVER", "192.0.2.1"), after=None),
@@ -43,10 +45,11 @@ def _users(left: Tree) -> list[Change]:
     return [Change(Op.ADD if path not in left else Op.REPLACE, path, left.get(path), name) for path, name in rows]
 
 
-@given(case=cases(for_yang=True), seed=SEEDS)
+@given(case=st.booleans().flatmap(lambda joined: cases(for_yang=not joined)), seed=SEEDS)
 def test_what_others_changed_stays_and_the_rest_goes_back(case: Case, seed: int) -> None:
     run, text = _run(case)
     left, before = SONIC.tree(text), SONIC.tree(case.base)
+    assert_all_goes_back(SONIC, run, before, text)
     beside = [one for one in (*BESIDE, *_users(left)) if one.path not in touched_by(run)]
     steps = edits(seed, left, before, touched_by(run), beside)
     theirs = SONIC.apply(text, SONIC.payload(_ordered(steps), left))
@@ -57,15 +60,6 @@ def test_what_others_changed_stays_and_the_rest_goes_back(case: Case, seed: int)
     assert _problems(after) <= _problems(theirs) | _problems(case.base)
 
 
-@given(case=cases())
-def test_a_device_that_nobody_touched_is_as_before_to_the_last_path(case: Case) -> None:
-    run, text = _run(case)
-    back, after = back_of(SONIC, run, text)
-    assert back.kept == ()
-    assert SONIC.tree(after) == SONIC.tree(case.base)
-    assert back.intended.tree == Tree({one.path: one.after for one in back.changes.forward if one.op is not Op.REMOVE})
-
-
 @given(first=cases(), second=cases())
 def test_an_older_run_then_the_newer_then_the_rest_of_the_older_arrive_at_the_start(first: Case, second: Case) -> None:
     ports = set(SONIC.tree(first.base).children("PORT"))
@@ -73,7 +67,11 @@ def test_an_older_run_then_the_newer_then_the_rest_of_the_older_arrive_at_the_st
     older, text = _run(first)
     qos = replace(second.qos, buffer_model=first.qos.buffer_model)
     context = RenderContext(version=first.context.version, running=SONIC.tree(text), adopt=second.context.adopt)
-    newer, text = run_of(SONIC, SONIC.render(qos, context), text)
+    try:
+        intended = SONIC.render(qos, context)
+    except PlanError:  # its polling interval is too long for what the older run gave to other ports
+        assume(False)
+    newer, text = run_of(SONIC, intended, text)
 
     _, text = back_of(SONIC, older, text, newer)
     _, text = back_of(SONIC, newer, text)

@@ -51,6 +51,9 @@ def _unnamed(tree: Tree) -> Iterator[Flaw]:
         profile, policy = section.text("service-profile"), section.text("service-policy type qos input")
         here = (f"{_INTERFACE}{name}",)
         if profile is not None and profile not in found.profiles:
-            yield Flaw(f"{name} names the profile {profile}", ((*here, "service-profile"), (f"{_PROFILE}{profile}",)))
+            yield Flaw(
+                f"{_INTERFACE}{name} names the profile {profile}",
+                ((*here, "service-profile"), (f"{_PROFILE}{profile}",)),
+            )
         if policy is not None and policy not in found.policies:
-            yield Flaw(f"{name} names the policy {policy}", ((*here, "service-policy type qos input"),))
+            yield Flaw(f"{_INTERFACE}{name} names the policy {policy}", ((*here, "service-policy type qos input"),))

@@ -4,15 +4,17 @@ Used to prove change sets before they are pushed. What no line touches stays as 
 nothing of sessions or refusals.
 """
 
+import re
 from typing import Final
 
-from fabric.nos.eos.keys import Keyed, is_hidden, keyed, line_of, undo_of
+from fabric.nos.eos.keys import NO, Keyed, is_hidden, keyed, line_of, undo_of
 from fabric.nos.eos.lines import INDENT, Node, read, write
 from fabric.tree import Path, Value
 
 __all__ = ("apply",)
 
 _LEAVE: Final = frozenset({"exit", "end"})
+_SIGN: Final = re.compile(r"^(?:no|default) ")
 _FIRST_WORDS: Final = 2  # lines of a kind stand together: `qos map …`, `qos profile …`
 
 
@@ -44,16 +46,28 @@ def _enter(here: Node, context: Path, typed: Node) -> None:
 
 
 def _type(here: Node, context: Path, typed: Node) -> None:
-    for child in here.body:
+    for child in _kin(here, typed.line):
         for tail, value in _says(context, child):
             if undo_of((*context, *tail), value) == typed.line:
                 _drop(here, context, child, tail)
                 return
-    if typed.line.startswith("no ") and (whole := here.find(typed.line[3:])) is not None:
+    says = keyed(context, typed.line)
+    is_setting = any(value == NO for _, value in says)  # `no key` that stands in the configuration, in place of `key`
+    if typed.line.startswith("no ") and not is_setting and (whole := here.find(typed.line[3:])) is not None:
         _remove(here, whole, is_context=bool(whole.body))
         return
-    for tail, value in keyed(context, typed.line):
+    for tail, value in says:
         _set(here, context, tail, value, block=typed.block)
+
+
+def _kin(here: Node, line: str) -> list[Node]:
+    """Returns the lines of `here` that begin with the same word as `line`, whether said, negated or undone.
+
+    Only they can be what `line` sets or takes away, and to understand each line of a large configuration takes long.
+    """
+    word = _SIGN.sub("", line, count=1).split(" ", maxsplit=1)[0]
+    starts = (word, f"no {word}")
+    return [child for child in here.children if child.line.startswith(starts) and not child.is_note]
 
 
 def _says(context: Path, node: Node) -> Keyed:
@@ -64,7 +78,7 @@ def _says(context: Path, node: Node) -> Keyed:
 def _set(here: Node, context: Path, tail: Path, value: Value, *, block: tuple[str, ...]) -> None:
     path = (*context, *tail)
     line = line_of(path, value)
-    old = next((one for one in here.body if tail in dict(_says(context, one))), None)
+    old = next((one for one in _kin(here, tail[0]) if tail in dict(_says(context, one))), None)
     if old is not None and dict(_says(context, old))[tail] == value and not block:
         return
     if old is not None and len(_says(context, old)) == 1 and not is_hidden(path, value):
@@ -79,7 +93,7 @@ def _set(here: Node, context: Path, tail: Path, value: Value, *, block: tuple[st
 
 def _join(here: Node, tail: Path, value: Value) -> bool:
     """Puts a member of a map into the line of its value, as EOS shows it; returns whether there is one."""
-    for node in here.body:
+    for node in _kin(here, tail[0]):
         says = dict(keyed((), node.line))
         if all(len(one) > 1 and one[0] == tail[0] and other == value for one, other in says.items()):
             members = sorted({one[-1] for one in says} | {tail[-1]}, key=int)
@@ -115,10 +129,11 @@ def _position(here: Node, node: Node, *, is_context: bool) -> int:
             first -= 1
         return len(children) if is_context else first
     words = node.line.split()[:_FIRST_WORDS]
-    kin = [i for i, child in enumerate(children) if child.line.split()[:_FIRST_WORDS] == words]
+    same = [i for i, child in enumerate(children) if child.line.startswith(words[0])]
+    kin = [i for i in same if children[i].line.split()[:_FIRST_WORDS] == words]
     if kin and not is_context:
         return kin[-1] + 1
-    kinds = [i for i, child in enumerate(children) if child.body and child.line.split()[:1] == words[:1]]
+    kinds = [i for i in same if children[i].body and children[i].line.split()[:1] == words[:1]]
     if kinds:
         at = kinds[-1] + 1
     else:

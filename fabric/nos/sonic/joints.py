@@ -137,14 +137,13 @@ def _names(row: Row, field: str) -> tuple[str, ...]:
 
 
 def _portless(found: Tables) -> Iterator[Flaw]:
-    ports = found.get(PORT)
+    ports = found.get(PORT, {})
     for table in (*sorted(_BY_PORT), *sorted(_SLOTS)) if ports else ():
         for key in found.get(table, {}):
             named = slot_of(key)[0] if table in _SLOTS else ports_of(key)
-            if absent := [
-                port for port in named if port not in (ports or {}) and not port.startswith(tuple(NOT_PORTS))
-            ]:
-                yield Flaw(f"{table}|{key} names PORT|{absent[0]}", ((table, key), (PORT, absent[0])))
+            known = (port in ports or port in NOT_PORTS or "|" in port for port in named)  # |: of a VOQ chassis
+            for port in (port for port, is_known in zip(named, known, strict=True) if not is_known):
+                yield Flaw(f"{table}|{key} names PORT|{port}", ((table, key), (PORT, port)))
 
 
 def _overlapping(found: Tables) -> Iterator[Flaw]:
@@ -191,7 +190,8 @@ def _without_headroom(found: Tables) -> Iterator[Flaw]:
             if priority and not (name == _COMPUTED or "xoff" in profiles.get(name, {})):
                 paths = [(PORT_QOS_MAP, key) for key in found[PORT_QOS_MAP] if port in ports_of(key)]
                 paths += [(BUFFER_PG, key) for key in _keys_of(found, port, group)]
-                yield Flaw(f"{port} pauses priority {priority}", (*paths, (BUFFER_PG, f"{port}|{group}")))
+                text = f"{port} pauses priority {priority}, and its group {group} has no headroom"
+                yield Flaw(text, (*paths, (BUFFER_PG, f"{port}|{group}")))
 
 
 def _keys_of(found: Tables, port: str, group: str) -> Iterator[str]:

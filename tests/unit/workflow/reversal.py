@@ -6,7 +6,7 @@ from fabric.tree import Path, Tree, Value
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.reversing import reverse, undone
 
-__all__ = ("assert_three_ways", "back_of", "run_of", "touched_by")
+__all__ = ("assert_all_goes_back", "assert_three_ways", "back_of", "run_of", "touched_by")
 
 
 def run_of(nos: Nos, intended: IntendedConfig, base: str, *, adopt: bool = True) -> tuple[DeviceChange, str]:
@@ -38,6 +38,13 @@ def back_of(nos: Nos, run: DeviceChange, text: str, *newer: DeviceChange) -> tup
 def touched_by(run: DeviceChange) -> list[Path]:
     """Returns the paths that the run changed."""
     return [one.path for one in run.changes.forward]
+
+
+def assert_all_goes_back(nos: Nos, run: DeviceChange, before: Tree, text: str) -> None:
+    """Checks that a device that nobody touched since is as before to the last path."""
+    back, after = back_of(nos, run, text)
+    assert back.kept == ()
+    assert nos.tree(after) == before
 
 
 def assert_three_ways(nos: Nos, run: DeviceChange, before: Tree, left: Tree, theirs: str) -> str:
