@@ -8,7 +8,7 @@ equal when they hold the same paths and values in whatever order.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 __all__ = ("EMPTY", "Path", "Tree", "Value")
@@ -37,6 +37,13 @@ class Tree(Mapping[Path, Value]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __contains__(self, path: object) -> bool:  # Mapping's own raises and catches for each path that is not there
+        return path in self._items
+
+    def items(self) -> ItemsView[Path, Value]:
+        """Returns the paths with their values; Mapping's own would look each one up again."""
+        return self._items.items()
 
     def __eq__(self, other: object) -> bool:
         return self._items == other._items if isinstance(other, Tree) else NotImplemented

@@ -8,7 +8,7 @@ docs/reference.
 from dataclasses import replace
 from typing import Final
 
-from fabric.diff import IntendedConfig, matches
+from fabric.diff import IntendedConfig, matcher
 from fabric.nos.base import RenderContext
 from fabric.nos.sonic import standing
 from fabric.nos.sonic.names import PORT_QOS_MAP
@@ -65,11 +65,8 @@ def observable(qos: DeviceQos, context: RenderContext) -> DeviceQos:
 
 
 def _after(running: Tree, intended: IntendedConfig) -> Tree:
-    gone = [
-        path
-        for path in running
-        if path not in intended.tree and any(matches(pattern, path) for pattern in intended.owned)
-    ]
+    is_owned = matcher(intended.owned)
+    gone = [path for path in running if path not in intended.tree and is_owned(path)]
     return running.with_changes(intended.tree, drop=gone)
 
 

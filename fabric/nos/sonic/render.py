@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fabric.diff import IntendedConfig, Pattern, matches
+from fabric.diff import IntendedConfig, Pattern, matcher
 from fabric.nos.base import RenderContext
 from fabric.nos.sonic import placing, references, render_buffers, render_maps, render_queues, standing
 from fabric.nos.sonic.config import Tables, dump, tables
@@ -165,11 +165,8 @@ def _any_of(names: Iterable[str]) -> str:
 
 def _still_referred(running: Tree, wanted: Mapping[Path, Value], owned: Iterable[Pattern]) -> dict[Path, Value]:
     """Returns the rows of our own objects that what stays on the device still refers to."""
-    staying = {
-        path: value
-        for path, value in running.items()
-        if _names_ours(path, value) and not any(matches(pattern, path) for pattern in owned)
-    }
+    is_owned = matcher(owned)
+    staying = {path: value for path, value in running.items() if _names_ours(path, value) and not is_owned(path)}
     staying |= {path: value for path, value in wanted.items() if _names_ours(path, value)}
     objects = {references.target_of(path, value) for path, value in staying.items()}
     return {path: value for path, value in running.items() if path[:2] in objects and path not in wanted}
