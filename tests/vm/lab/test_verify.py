@@ -167,11 +167,11 @@ def test_a_switch_that_gives_no_counters_lowers_the_grade_and_is_listed(sessions
 
 def test_counters_that_begin_anew_void_the_run(sessions: Running) -> None:
     def again() -> None:
-        sessions.driven.sh("host2", "rdma link delete rxe_data0; rdma link add rxe_data0 type rxe netdev data0")
+        sessions.driven.sh("target1", "rdma link delete rxe_data0; rdma link add rxe_data0 type rxe netdev data0")
 
     verdict = sessions.verdict(UnderLoad(again))
     assert verdict.status is VerdictStatus.INVALID
-    assert any("host2" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
+    assert any("target1" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
 
 
 def test_a_host_that_reboots_under_the_load_voids_the_run(sessions: Running) -> None:

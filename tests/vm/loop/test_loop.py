@@ -22,7 +22,7 @@ from tests.vm.fabrics import Driven, Ran, driven_lab
 pytestmark = pytest.mark.vm
 
 HOSTS: Final = ("host1", "host2")
-TRIALS, SECONDS = 24, 6.0
+TRIALS, SECONDS = 16, 4.0
 KILLED_AFTER: Final = 5  # trials
 WANTED_GAIN: Final = 4.0
 # A KV cache of one layer, 16 tokens of 1 KiB: small reads, many at a time.
@@ -101,7 +101,9 @@ def test_a_fabric_is_provisioned_proven_tuned_and_proven_again(driven: Driven) -
     before = proven(driven)
 
     load = ("--profile", str(driven.folder / "load.yml"), "--scratch", "target1", "--checked")
-    words = ("--trials", str(TRIALS), "--seconds", str(SECONDS), *load, first.document["run_folder"])
+    # this release of SONiC shows no marks: what nobody counts would be infeasible
+    unseen = ("--marks-percent", "100")
+    words = ("--trials", str(TRIALS), "--seconds", str(SECONDS), *unseen, *load, first.document["run_folder"])
     run = killed_study(driven, *words)
     kept = (run / "journal.jsonl").read_bytes()
     time.sleep(5)
@@ -127,7 +129,7 @@ def test_a_fabric_is_provisioned_proven_tuned_and_proven_again(driven: Driven) -
     after = proven(driven)
     jobs = (max((driven.folder / "runs").glob("*-verify")) / "rounds.json").read_text()
     assert f'"queues": {chosen["knobs"]["queues"]}' in jobs  # the load goes as the profile on the hosts says
-    done(driven, "tune", "--check", *load, again.document["run_folder"], "--seconds", "3")
+    done(driven, "tune", "--check", *load, again.document["run_folder"], "--seconds", "3", *unseen)
     print(
         f"loop: tuned {tuned / 1e6:.2f} MB/s, {tuned / alone:.1f}x one command in flight ({alone / 1e6:.2f}), "
         f"{tuned / default:.2f}x the default; "
