@@ -176,6 +176,10 @@ class Device(Protocol):
         """Returns whether the command makes a change take effect."""
         ...
 
+    def reboot(self) -> None:
+        """Boots with the saved configuration: timers and open sessions are gone, and connections for a while."""
+        ...
+
     def take_outage_s(self) -> float:
         """Returns for how many seconds the device now drops all connections, and forgets it; 0 for not."""
         ...

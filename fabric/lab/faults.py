@@ -27,6 +27,12 @@ class FaultBox:
     def __init__(self, faults: Sequence[Fault] = ()) -> None:
         self._armed = [_Armed(fault) for fault in faults]
         self._lock = threading.Lock()
+        self._strikes = 0
+
+    @property
+    def strikes(self) -> int:
+        """Returns how often any fault has struck."""
+        return self._strikes
 
     def add(self, fault: Fault) -> None:
         """Arms one more fault."""
@@ -44,9 +50,11 @@ class FaultBox:
             for one in self._armed:
                 if one.fault.kind is kind and not one.spent() and re.search(one.fault.match, text):
                     one.seen += 1
-                    if kind is FaultKind.DROP_AT and one.seen != one.fault.nth:
+                    is_late = kind is FaultKind.DROP_AT and one.fault.nth and one.seen > one.fault.nth
+                    if one.seen < one.fault.nth or is_late:
                         continue
                     one.struck += 1
+                    self._strikes += 1
                     return one.fault
         return None
 

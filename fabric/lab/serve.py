@@ -87,6 +87,14 @@ class Front:
         """Disarms all faults."""
         self._device.faults.clear()
 
+    def strikes(self) -> int:
+        """Returns how often a fault has struck."""
+        return self._device.faults.strikes
+
+    def reboot(self) -> None:
+        """Boots the device with its saved configuration, dropping every connection."""
+        self._ssh.reboot()
+
     def restart(self, *, change_host_keys: bool = False, publish: bool = False) -> None:
         """Goes down and up on the same port, dropping every connection; the configuration stays.
 
@@ -179,7 +187,14 @@ def serve(
         for spec in specs:
             device = _device(spec, used_clock)
             password = spec.password or secrets.token_urlsafe(12)
-            ssh = SshFront(device, name=spec.name, username=spec.username, password=password, observer=observer)
+            ssh = SshFront(
+                device,
+                name=spec.name,
+                username=spec.username,
+                password=password,
+                observer=observer,
+                clock=used_clock,
+            )
             publish.fronts.append(ssh)
             ssh.start()
             fronts[spec.name] = Front(spec.name, spec.nos, spec.username, password, device, ssh, publish)

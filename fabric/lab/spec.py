@@ -23,6 +23,9 @@ class FaultKind(StrEnum):
 
     DROP_AFTER_COMMIT = "drop-after-commit"  # the commit happens, its answer never arrives
     DROP_AT = "drop-at"  # the n-th matching command is lost with the connection and does not happen
+    DROP_AFTER = "drop-after"  # the matching command happens, its answer never arrives
+    REBOOT = "reboot"  # the device boots its saved configuration instead of doing the matching command
+    REBOOT_AFTER = "reboot-after"  # likewise, once it has done it
     REFUSE = "refuse"  # the device refuses the matching line or patch in its own words
     DELAY = "delay"  # the answer to a matching command takes `seconds` longer
     WRONG_PROMPT = "wrong-prompt"  # prompts do not look like prompts
@@ -37,8 +40,8 @@ class Fault:
 
     Attributes:
         match: regular expression; "" for every command.
-        seconds: of `delay`.
-        nth: of `drop-at`: 1 is the next matching command.
+        seconds: of `delay`, on the device's clock.
+        nth: 1 is the next matching command; `drop-at` strikes that one alone (0: every one), the others from there on.
         times: how often it strikes before it is used up; 0 for always.
         text: what the device says when it refuses; "" for the network OS's usual words.
     """
@@ -62,7 +65,7 @@ class DeviceSpec:
         version: EOS release, or SONiC build version such as `master.0-dirty-20260101.000000`; "" for a default.
         hwsku: SONiC hardware SKU, or EOS model; "" takes it from the seed, else a default.
         asic_type: SONiC `mellanox`, `broadcom`, `cisco-8000`…; "" derives it from the SKU.
-        reload_s: how long a SONiC `config reload` refuses connections, seconds.
+        reload_s: how long a reboot, or a SONiC `config reload`, refuses connections, seconds.
     """
 
     name: str

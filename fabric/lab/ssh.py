@@ -35,6 +35,7 @@ from paramiko.common import (
     OPEN_SUCCEEDED,
 )
 
+from fabric.clock import Clock
 from fabric.lab.device import Device, Reply
 from fabric.lab.sftp import StoreInterface
 from fabric.lab.spec import LOOPBACK, FaultKind
@@ -44,6 +45,7 @@ from fabric.observe import Event, Observer
 __all__ = ("SshFront", "new_host_keys")
 
 _POLL_S: Final = 0.05
+_SLICE_S: Final = 1.0  # a front that is stopped waits no longer for an answer that is held back
 _AUTH_S: Final = 20.0
 _JOIN_S: Final = 5.0
 _RSA_BITS: Final = 2048
@@ -69,15 +71,19 @@ class SshFront:
         device: what it serves.
         username: of the only account.
         password: of the only account.
+        clock: of the device; its answers are held back on it.
     """
 
-    def __init__(self, device: Device, *, name: str, username: str, password: str, observer: Observer) -> None:
+    def __init__(
+        self, device: Device, *, name: str, username: str, password: str, observer: Observer, clock: Clock
+    ) -> None:
         self.device = device
         self.port = 0
         self.host_keys = new_host_keys()
         self.name = name
         self._account = (username, password)
         self._observer = observer
+        self._clock = clock
         self._transports: list[Transport] = []
         self._channels: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -160,7 +166,10 @@ class SshFront:
         if faults.strike(FaultKind.DROP_AT, command):
             self.drop_all()
             return None
-        self._stopping.wait(faults.delay_s(command))
+        if faults.strike(FaultKind.REBOOT, command):
+            self.reboot()
+            return None
+        self._hold_back(faults.delay_s(command))
         with self.device.lock:
             self.device.alarms.run_due()
             is_commit = self.device.is_commit(command)
@@ -171,7 +180,27 @@ class SshFront:
         if is_commit and reply.exit_status == 0 and faults.strike(FaultKind.DROP_AFTER_COMMIT, command):
             self.drop_all()
             return None
+        if faults.strike(FaultKind.DROP_AFTER, command):
+            self.drop_all()
+            return None
+        if faults.strike(FaultKind.REBOOT_AFTER, command):
+            self.reboot()
+            return None
         return reply, outage_s
+
+    def reboot(self) -> None:
+        """Lets the device boot: every connection is gone at once."""
+        with self.device.lock:
+            self.device.reboot()
+            if self.device.plane is not None:
+                self.device.plane.settle(self.device)
+            outage_s = self.device.take_outage_s()
+        self.drop_all(down_s=outage_s)
+
+    def _hold_back(self, seconds: float) -> None:
+        end_ns = self._clock.now_ns() + round(seconds * 1e9)
+        while (left_s := (end_ns - self._clock.now_ns()) / 1e9) > 0 and not self._stopping.is_set():
+            self._clock.sleep_s(min(left_s, _SLICE_S))
 
     def start_channel(self, channel: Channel, user: str, command: str | None) -> None:
         """Serves a channel in a thread of its own: a shell, or a command when one is given."""

@@ -6,10 +6,11 @@ done without its line in the journal; the way back is never blocked by a journal
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from fabric.clock import Clock
-from fabric.errors import AuthError, ConnectError, FabricError, RollbackFailedError
+from fabric.errors import AuthError, CommandRejectedError, ConnectError, FabricError, RollbackFailedError
 from fabric.observe import Event as Progress
 from fabric.observe import Observer
 from fabric.push.jobs import DeviceJob, PushOptions, never
@@ -23,7 +24,7 @@ from fabric.state import DeviceResult, Outcome, StepRecord
 __all__ = ("refused", "run_job")
 
 _OK: Final = Event(Kind.OK)
-_READ_TRIES: Final = 3  # reading changes nothing: a lost session is opened again and the reading repeated
+_TRIES: Final = 3  # of what may be repeated: reading, a late saving, a late way back
 _GRACE_S: Final = 5.0  # after the deadline, before the first look: the device needs a moment to go back
 
 _TOWARDS: Final = frozenset(
@@ -75,7 +76,7 @@ def _event(error: FabricError) -> Event:
     message, remedy = safe(_said(error)), error.remedy
     if isinstance(error, RollbackFailedError):
         return Event(Kind.REFUSED, message, remedy)
-    if isinstance(error, ConnectError):
+    if isinstance(error, (ConnectError, AuthError)):  # no session either way
         return Event(Kind.LOST, message, remedy)
     return Event(Kind.FAILED, message, remedy)
 
@@ -110,6 +111,7 @@ class _Run:
         self._deadline_ns = 0  # the device's timer has not run before this
         self._settled_ns = 0  # until then a look that is not "as before" is repeated
         self._committed = False
+        self._state = State.OPENING
         self._actions: Mapping[Action, Callable[[], Event]] = {
             Action.OPEN: self._open,
             Action.READ: self._read,
@@ -139,6 +141,7 @@ class _Run:
 
     def _step(self, state: State, action: Action) -> Event:
         started_s = self._clock.unix_s()
+        self._state = state
         self._emit(action, "started")
         try:
             self._journal.write(state=state.value, step=action.value, phase="begin", unix_s=started_s)
@@ -174,7 +177,7 @@ class _Run:
                 f"push.{action.value}.{phase}",
                 device=self._job.device,
                 message=message,
-                data={"transaction": self._job.change.transaction},
+                data={"transaction": self._job.change.transaction, "state": self._state.value},
             )
         )
 
@@ -245,12 +248,39 @@ class _Run:
         return late
 
     def _save(self) -> Event:
-        self._session.save(self._job.change)
-        return _OK
+        if self._state is State.SAVING:  # a loss is looked into first: the device may have booted
+            self._session.save(self._job.change)
+            return _OK
+        return self._repeated(lambda: self._session.save(self._job.change), may_repeat=self._still_intended)
+
+    def _still_intended(self) -> bool:
+        return not self._job.verify(self._session.fetch())
 
     def _revert(self) -> Event:
-        self._session.revert(self._job.change)
+        if self._state is State.REVERTING:  # the device's timer will do it where we cannot
+            self._session.revert(self._job.change)
+        else:
+            event = self._repeated(lambda: self._session.revert(self._job.change), may_repeat=self._is_not_back)
+            if event is not _OK:
+                return event
         self._settled_ns = self._clock.now_ns()
+        return _OK
+
+    def _is_not_back(self) -> bool:
+        return bool((self._job.is_back or self._job.check_base)(self._session.fetch()))
+
+    def _repeated(self, act: Callable[[], None], *, may_repeat: Callable[[], bool]) -> Event:
+        """Does what may be done again, on a fresh session where one was lost: no timer waits for the device now."""
+        for _ in range(_TRIES - 1):
+            try:
+                act()
+            except ConnectError as error:
+                self._reopen()
+                if not may_repeat():
+                    return _event(error)
+            else:
+                return _OK
+        act()
         return _OK
 
     def _discard(self) -> Event:
@@ -284,7 +314,10 @@ class _Run:
 
     def _look(self) -> Event:
         while True:
-            text = self._fetch()
+            try:
+                text = self._fetch()
+            except CommandRejectedError as error:  # the device is there and shows nothing: nobody knows
+                return replace(_event(error), kind=Kind.LOST)
             drift = (self._job.is_back or self._job.check_base)(text)
             if not drift:
                 return _OK
@@ -298,13 +331,14 @@ class _Run:
     # parts of actions
 
     def _fetch(self) -> str:
-        for _ in range(_READ_TRIES - 1):
+        for _ in range(_TRIES - 1):
             try:
                 return self._session.fetch()
-            except ConnectError:
-                self._session.close()
+            except CommandRejectedError:
                 self._clock.sleep_s(self._options.retry_s)
-                self._session.open()
+            except ConnectError:  # it may be booting
+                self._clock.sleep_s(self._options.retry_s)
+                self._reopen()
         return self._session.fetch()
 
     def _in_time(self, event: Event, margin_s: float = 0.0) -> Event:

@@ -11,7 +11,7 @@ _TERMINAL: Final = re.compile(
 )  # ECMA-48 CSI, OSC, others
 _SECRET: Final = re.compile(
     r"""(?ix) (["']? (?: [\w-]* (?:secret|passw(?:or)?d|passphrase|passkey|community)
-                       | \b (?:[\w-]*[_-])? key (?:-string)? ) \b ["']?)
+                       | (?<!\bhost[ ]) \b (?:[\w-]*[_-])? key (?:-string)? ) \b ["']?)
         ([\s:=]+) \S.*"""
 )
 

@@ -64,6 +64,7 @@ class EosDevice:
         self.checkpoints: dict[str, str] = {}
         self.flash: dict[str, str] = {}
         self.started_ns = clock.now_ns()
+        self._outage_s = 0.0
 
     @property
     def name(self) -> str:
@@ -105,9 +106,20 @@ class EosDevice:
         """Returns whether the command makes a change take effect."""
         return _COMMIT.fullmatch(command) is not None
 
+    def reboot(self) -> None:
+        """Boots with the saved configuration; checkpoints and files stay."""
+        for session in self.sessions.values():
+            if session.alarm is not None:
+                self.alarms.cancel(session.alarm)
+        self.sessions.clear()
+        self.config = Config(self.saved)
+        self.started_ns = self.clock.now_ns()
+        self._outage_s = self.spec.reload_s
+
     def take_outage_s(self) -> float:
-        """Returns 0: nothing that is emulated takes the sessions down."""
-        return 0.0
+        """Returns the outage that a reboot asked for, seconds, and forgets it."""
+        seconds, self._outage_s = self._outage_s, 0.0
+        return seconds
 
     def dialogue(self, user: str) -> EosDialogue:
         """Returns a new interactive shell."""

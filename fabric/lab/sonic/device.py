@@ -19,7 +19,7 @@ from fabric.lab.sonic.programs import PROGRAMS
 from fabric.lab.sonic.shell import Process, Shell
 from fabric.lab.sonic.units import Units
 from fabric.lab.sonic.updater import Updater
-from fabric.lab.spec import DeviceSpec
+from fabric.lab.spec import DeviceSpec, FaultKind
 
 __all__ = ("SonicDevice",)
 
@@ -93,6 +93,12 @@ class SonicDevice:
         """Makes a copy of the database the running one."""
         self.database = copy_database(database)
 
+    def reboot(self) -> None:
+        """Boots with the saved configuration; files and checkpoints stay, transient units do not."""
+        self.units.forget()
+        self.set_database(read_database(self.startup(), where=self.spec.name))
+        self.request_outage(self.spec.reload_s)
+
     def request_outage(self, seconds: float) -> None:
         """Asks for all connections to be dropped once the answer is out."""
         self._outage_s = max(self._outage_s, seconds)
@@ -127,6 +133,9 @@ class SonicDevice:
     def execute(self, command: str, user: str) -> Reply:
         """Returns the answer to a command of an exec channel."""
         self.alarms.run_due()
+        fault = self.faults.strike(FaultKind.REFUSE, command)
+        if fault is not None:
+            return Reply(error=f"{fault.text or 'Error: the command was refused'}\n", exit_status=1)
         return self.shell.run(command, user)
 
     def _program(self, process: Process) -> Reply:

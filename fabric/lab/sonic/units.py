@@ -101,6 +101,14 @@ class Units:
             self._units.pop(unit.name, None)
         return reply.exit_status
 
+    def forget(self) -> None:
+        """Drops every unit, as a boot does."""
+        for unit in self._units.values():
+            if unit.alarm is not None:
+                self._alarms.cancel(unit.alarm)
+        self._units.clear()
+        self._journal.clear()
+
     def journal(self, arguments: Sequence[str]) -> Reply:
         """Returns the answer of `journalctl … -u UNIT`: what the unit printed."""
         name = arguments[-1] if list(arguments[-2:-1]) == ["-u"] else ""

@@ -43,6 +43,7 @@ class EosSession:
         self._inside = ""  # name of the configuration session in whose mode the command line is
         self._entered = ""  # name of the one that was entered and not aborted, as far as we know
         self._confirmation = _Confirmation.NOT_SENT
+        self._may_be_saved = False  # a saving that got no answer may have been done
 
     def open(self) -> None:
         """Connects, checks the host key, enters privileged mode."""
@@ -102,7 +103,12 @@ class EosSession:
     def save(self, change: StagedChange) -> None:
         """Copies running-config to startup-config."""
         del change
-        self._say("write memory", timeout_s=_SLOW_S)
+        before, self._may_be_saved = self._may_be_saved, True
+        try:
+            self._say("write memory", timeout_s=_SLOW_S)
+        except CommandRejectedError:
+            self._may_be_saved = before
+            raise
 
     def revert(self, change: StagedChange) -> None:
         """Aborts the pending commit; after a confirmation, commits the way back instead.
@@ -145,7 +151,8 @@ class EosSession:
             self._fill(f"{_name(change)}-undo", change.rollback)
             self._say("commit", timeout_s=_SLOW_S)
             self._inside = ""
-            self.save(change)
+            if self._may_be_saved:
+                self.save(change)
         except CommandRejectedError as error:
             raise RollbackFailedError(error.what, where=self._device, found=error.found) from error
 

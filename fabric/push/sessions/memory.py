@@ -110,6 +110,7 @@ class MemorySession:
     def __init__(self, device: MemoryDevice) -> None:
         self._device = device
         self._open = False
+        self._may_be_saved = False
 
     def open(self) -> None:
         """Connects."""
@@ -164,6 +165,7 @@ class MemorySession:
         def work() -> None:
             self._device.startup = self._device.running
 
+        self._may_be_saved = True
         del change
         self._do("save", work)
 
@@ -174,6 +176,8 @@ class MemorySession:
             self._device.running = self._device.before.get(change.transaction, self._device.running)
             self._device.staged.pop(change.transaction, None)
             self._device.deadline_ns = None
+            if self._may_be_saved:
+                self._device.startup = self._device.running
 
         self._do("revert", work)
 

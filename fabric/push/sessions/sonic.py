@@ -54,6 +54,8 @@ class SonicSession:
         self._running = ""  # as last fetched
         self._checkpointed = False
         self._armed = False
+        self._may_be_saved = False  # a saving that got no answer may have been done
+        self._was_save_refused = False
 
     def open(self) -> None:
         """Connects and checks the host key."""
@@ -128,7 +130,12 @@ class SonicSession:
 
     def save(self, change: StagedChange) -> None:
         """Writes the running configuration to config_db.json; then removes our files and the checkpoint."""
-        self._must(["sudo", "config", "save", "-y"])
+        before, self._may_be_saved = self._may_be_saved, True
+        try:
+            self._save()
+        except CommandRejectedError:
+            self._may_be_saved, self._was_save_refused = before, True
+            raise
         with suppress(DeviceError):  # it is saved; leftovers under our name have no effect
             self._clean(change)
 
@@ -140,8 +147,9 @@ class SonicSession:
             CommandRejectedError: it failed otherwise; the deadman is still armed.
         """
         if change.disruptive:
-            with suppress(ConnectError):  # the reload cut the session; who looks next will tell
-                self._reload(change, "before")
+            # lost here, nobody knows whether it is done: the deadman must stay armed, or somebody must look
+            self._reload(change, "before", then_save=self._may_be_saved or self._was_save_refused)
+            with suppress(ConnectError):  # the reload cuts the session a moment later; `discard` stops it too
                 self._stop_deadman(change)
             return
         result = self._exec(["sudo", *self._way_back(change)])
@@ -149,6 +157,7 @@ class SonicSession:
             kind = RollbackFailedError if _ILLEGAL.search(result.stdout + result.stderr) else CommandRejectedError
             raise kind("the device refused its rollback", where=self._device, found=refusal(result))
         self._stop_deadman(change)
+        self._save_again()
 
     def discard(self, change: StagedChange) -> None:
         """Removes our files, the checkpoint and, if it was armed, the deadman."""
@@ -159,10 +168,11 @@ class SonicSession:
     def recovery(self, change: StagedChange) -> tuple[str, ...]:
         """Returns the commands that stop the deadman and load the configuration from before; this cuts traffic."""
         before = self._path(change, "before")
-        return (
+        commands = (
             f"sudo systemctl stop {_unit(change)}.timer",
             f"sudo config reload -y -f {shlex.quote(before)}",
         )
+        return (*commands, "sudo config save -y") if self._may_be_saved else commands
 
     def close(self) -> None:
         """Ends the session."""
@@ -173,16 +183,29 @@ class SonicSession:
             return ["config", "reload", "-y", "-f", self._path(change, "before")]
         return ["config", "rollback", _checkpoint(change)]
 
+    def _save(self) -> None:
+        self._must(["sudo", "config", "save", "-y"])
+
+    def _save_again(self) -> None:
+        """Saves what was taken back, where what it was taken back from may have been saved."""
+        if self._may_be_saved:
+            self._save()
+        elif self._was_save_refused:
+            with suppress(CommandRejectedError):  # it writes the file in place: a refused one may have cut it off
+                self._save()
+
     def _stop_deadman(self, change: StagedChange) -> ExecResult:
         return self._exec(["sudo", "systemctl", "stop", f"{_unit(change)}.timer"], timeout_s=_SHOW_S)
 
-    def _reload(self, change: StagedChange, kind: str) -> None:
+    def _reload(self, change: StagedChange, kind: str, *, then_save: bool = False) -> None:
         """Loads a whole configuration, in a unit of its own: a session that dies must not break it off.
 
         Source: systemd-run(1): with --wait the exit status is that of the command; its output is in the journal.
         """
         unit = f"{_unit(change)}-{kind}"
         command = ["config", "reload", "-y", "-f", self._path(change, kind)]
+        if then_save:
+            command = ["sh", "-c", f"{shlex.join(command)} && config save -y"]
         result = self._exec(["sudo", "systemd-run", "--wait", "--collect", "--quiet", f"--unit={unit}", *command])
         if not result.ok:
             journal = self._exec(["sudo", "journalctl", "--no-pager", "-o", "cat", "-u", unit], timeout_s=_SHOW_S)

@@ -394,7 +394,7 @@ def test_options_that_cannot_work_are_refused(field: str, value: float) -> None:
 def test_a_device_that_was_left_unsaved_is_saved_by_the_next_run_although_nothing_is_to_be_changed(
     tmp_path: Path,
 ) -> None:
-    faults = [Fault("save", FaultKind.LOST_BEFORE, nth=n) for n in (1, 2)]
+    faults = [Fault("save", FaultKind.LOST_BEFORE, nth=n) for n in (1, 2, 3, 4)]  # once, and thrice late
     it = bench(tmp_path, *faults)
     assert it.push().outcome is Outcome.UNCERTAIN
     assert (it.device.running, it.device.startup) == (AFTER, BEFORE)

@@ -60,3 +60,10 @@ def test_a_line_with_a_control_character_or_a_question_mark_must_not_be_typed(li
 @pytest.mark.parametrize("line", ["interface Ethernet1/1", "   description to gpu-1 (rack 4)", "x; reboot", "ü"])
 def test_an_ordinary_line_may_be_typed(line: str) -> None:
     assert refused_control(line) == ""
+
+
+def test_our_own_words_on_a_host_key_stay_readable() -> None:
+    told = "the SSH host key of 192.0.2.1 port 22 has CHANGED: another machine answers"
+
+    assert safe(told) == told
+    assert safe("ssh-key AAAA") == "ssh-key <hidden>"
