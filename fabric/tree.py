@@ -24,10 +24,11 @@ class Tree(Mapping[Path, Value]):
         items: paths and values; a mapping's keys are paths (`Any`, since mappings are invariant in their keys).
     """
 
-    __slots__ = ("_items",)
+    __slots__ = ("_containers", "_items")
 
     def __init__(self, items: Mapping[Any, Value] | Iterable[tuple[Path, Value]] = ()) -> None:
         self._items: dict[Path, Value] = dict(items)
+        self._containers: frozenset[Path] | None = None  # made when it is asked for, once
 
     def __getitem__(self, path: Path) -> Value:
         return self._items[path]
@@ -66,7 +67,9 @@ class Tree(Mapping[Path, Value]):
 
     def containers(self) -> frozenset[Path]:
         """Returns every path that has something below it."""
-        return frozenset(path[:depth] for path in self._items for depth in range(1, len(path)))
+        if self._containers is None:
+            self._containers = frozenset(path[:depth] for path in self._items for depth in range(1, len(path)))
+        return self._containers
 
     def with_changes(self, put: Mapping[Path, Value], drop: Iterable[Path] = ()) -> "Tree":
         """Returns a tree without `drop`, then with `put`."""

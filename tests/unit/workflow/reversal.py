@@ -60,14 +60,14 @@ def assert_three_ways(nos: Nos, run: DeviceChange, before: Tree, left: Tree, the
     now = nos.tree(theirs)
     back, text = back_of(nos, run, theirs)
     after = nos.tree(text)
+    found, was, meant, start = (_states(tree) for tree in (after, now, left, before))
     kept = {one.path: one for one in back.kept}
     touched = set(touched_by(run))
     for path in {**before, **left, **now, **after}:
-        found, moved = _at(after, path), _at(now, path) != _at(left, path)
-        if moved or path in kept or path not in touched:
-            assert found == _at(now, path) or _at(now, path) == _at(before, path), path
+        if was.get(path) != meant.get(path) or path in kept or path not in touched:
+            assert found.get(path) == was.get(path) or was.get(path) == start.get(path), path
         elif not (path in now.containers() or path in before.containers()):
-            assert nos.rules.same(path, _value(after, path), _value(before, path)), path
+            assert _same(nos, path, found.get(path), start.get(path)), path
     for one in back.kept:
         assert one.now != one.wanted
         assert bool(one.because) is (one.now == one.base)
@@ -82,12 +82,12 @@ def assert_three_ways(nos: Nos, run: DeviceChange, before: Tree, left: Tree, the
     return text
 
 
-def _at(tree: Tree, path: Path) -> tuple[Value, ...]:
-    if path in tree:
-        return (tree[path],)
-    return (None,) if path in tree.containers() else ()
+def _same(nos: Nos, path: Path, one: Value | bool, other: Value | bool) -> bool:
+    plain = isinstance(one, str) and isinstance(other, str)
+    return one == other or (plain and nos.rules.same(path, str(one), str(other)))
 
 
-def _value(tree: Tree, path: Path) -> Value:
-    found = _at(tree, path)
-    return found[0] if found else "(nothing)"
+def _states(tree: Tree) -> dict[Path, Value | bool]:
+    """Returns what stands at each path; True where something stands below it, or nothing more than itself."""
+    valued = {path: True if value is None else value for path, value in tree.items()}
+    return {**dict.fromkeys(tree.containers(), True), **valued}
