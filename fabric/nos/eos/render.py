@@ -148,7 +148,7 @@ def _says(view: ProfileView, name: str, lines: Tree) -> bool:
 
 
 def _kept_profiles(qos: DeviceQos, context: RenderContext, running: Sections, stays: Standing) -> dict[str, Tree]:
-    """Returns the profiles of ours that stay, with their lines: a port that is none of ours, or stays, is bound there."""
+    """Returns the profiles of ours, with their lines, that a port is bound to which is foreign or stays."""
     ours = {port.name for port in qos.ports} | {running.channel_of(port.name) for port in qos.ports}
     if not context.adopt:
         ours -= set(_shared_channels(qos, running, None))
