@@ -1,12 +1,13 @@
 """Import over real SSH: what emulated switches run and see becomes an inventory whose plan changes nothing there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fabric.intent.model import Endpoint
+from fabric.lab.device import Device, Neighbour, PortReading
 from fabric.state import Outcome
 from fabric.workflow import plan, provision
 from fabric.workflow.importing import ImportRequest, import_fabric
@@ -72,8 +73,30 @@ def test_device_that_cannot_be_reached_is_told_and_the_others_are_imported(site:
     assert not found.is_whole
 
 
-def test_neighbours_of_live_switches_are_asked(site: Site, tmp_path: Path) -> None:
+class Cabled:
+    """A data plane that forwards nothing and knows who is at the other end of each cable."""
+
+    def __init__(self, neighbours: Mapping[str, Neighbour]) -> None:
+        self._neighbours = neighbours
+
+    def settle(self, device: Device) -> None:
+        """Does nothing: nothing is forwarded."""
+
+    def readings(self) -> Mapping[str, PortReading]:
+        return {}
+
+    def neighbours(self) -> Mapping[str, Neighbour]:
+        return self._neighbours
+
+
+def test_cables_are_those_that_both_live_ends_see(site: Site, tmp_path: Path) -> None:
+    spine, host = Neighbour("leaf2.example.net", "Ethernet2/1", is_switch=True), Neighbour("gpu1", "ens1")
+    site.fronts["leaf1"].attach(Cabled({"Ethernet8": spine, "Ethernet0": host}))
+    site.fronts["leaf2"].attach(Cabled({"Ethernet2/1": Neighbour("leaf1", "Ethernet8", is_switch=True)}))
+
     found = import_fabric(ImportRequest(tmp_path / "imported", live=site.request), site.environment)
 
-    ends = {end for one in found.imported.joined for end in (one.a, one.b)}
-    assert ends <= {Endpoint("leaf1", "Ethernet8"), Endpoint("leaf2", "Ethernet2/1"), None}
+    assert [(one.a, one.b) for one in found.imported.fabric.links] == [
+        (Endpoint("leaf1", "Ethernet8"), Endpoint("leaf2", "Ethernet2/1"))
+    ]
+    assert sorted(one.verdict for one in found.imported.joined) == ["both-ends", "unknown-neighbour"]
