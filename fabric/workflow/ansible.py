@@ -25,7 +25,7 @@ from fabric.workflow.hosts import (
     record_report,
     reports_of,
 )
-from fabric.workflow.past import ends_of
+from fabric.workflow.past import ends_of, plan_of_run
 from fabric.workflow.planning import PlanDocument, load_intent, plan_of
 from fabric.workflow.publishing import sentence
 from fabric.workflow.request import DEFAULT_CONFIRM_S, Request
@@ -130,7 +130,7 @@ def _rollback(request: Request, environment: Environment, options: _Options, che
 
 
 def _touched_switches(run: Path, environment: Environment) -> bool:
-    ends = ends_of(run, RunFolder(run).read("plan", PlanDocument), environment.state_dir)
+    ends = ends_of(run, plan_of_run(run), environment.state_dir)
     return any(end in TOUCHED for end in ends.values())
 
 

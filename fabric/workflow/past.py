@@ -18,7 +18,7 @@ from fabric.workflow.outcomes import PushDocument
 from fabric.workflow.planning import PlanDocument
 from fabric.workflow.runfolder import RunFolder
 
-__all__ = ("Past", "ends_of", "read_past")
+__all__ = ("Past", "ends_of", "plan_of_run", "read_past")
 
 _CHANGES: Final = "commit"  # the step of the transaction before which nothing has changed
 
@@ -52,14 +52,7 @@ def read_past(run: Path, state_dir: Path, *, hosts: bool) -> Past:
     Raises:
         FabricError: `run` is no run folder of a provisioning, is damaged, or left nothing.
     """
-    folder = RunFolder(run)
-    if run.is_dir() and not (run / "plan.json").exists():
-        raise FabricError(
-            f"the run folder {run} has no plan.json: of another verb, killed before it planned, or damaged",
-            remedy="A run that left no plan changed nothing. If the file was lost: the configuration of each switch "
-            f"before the run lies in {state_dir / run.resolve().name}.",
-        )
-    document = folder.read("plan", PlanDocument)
+    document = plan_of_run(run)
     standing = tuple(dict.fromkeys(one.host for one in changes_of(run))) if hosts else ()
     ends = ends_of(run, document, state_dir)
     names = [device for device, end in ends.items() if end in TOUCHED]
@@ -73,6 +66,21 @@ def read_past(run: Path, state_dir: Path, *, hosts: bool) -> Past:
     if not names and not standing:
         raise _nothing(run, state_dir, ends)
     return Past(document, tuple(known[name] for name in names), standing)
+
+
+def plan_of_run(run: Path) -> PlanDocument:
+    """Returns the plan that `run` applied.
+
+    Raises:
+        FabricError: it has none that can be read.
+    """
+    if run.is_dir() and not (run / "plan.json").exists():
+        raise FabricError(
+            f"the run folder {run} has no plan.json: of another verb, killed before it planned, or damaged",
+            remedy="A run that left no plan changed nothing. If the file was lost: the configuration of each switch "
+            "before the run lies in the state directory, RUN/DEVICE.before.",
+        )
+    return RunFolder(run).read("plan", PlanDocument)
 
 
 def ends_of(run: Path, document: PlanDocument, state_dir: Path) -> Mapping[str, Outcome]:

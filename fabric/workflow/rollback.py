@@ -25,8 +25,8 @@ from fabric.workflow.hosts import prepare_back
 from fabric.workflow.keeping import notes_on_kept
 from fabric.workflow.laterruns import LaterRuns, later_runs
 from fabric.workflow.outcomes import PushDocument, preview, roles_of, unread, verdict_of
-from fabric.workflow.past import Past, read_past
-from fabric.workflow.planning import PlanDocument, load_intent, read_devices
+from fabric.workflow.past import Past, plan_of_run, read_past
+from fabric.workflow.planning import load_intent, read_devices
 from fabric.workflow.playing import Play
 from fabric.workflow.provisioning import job_of, push_in_waves
 from fabric.workflow.publishing import publish
@@ -69,7 +69,7 @@ class _Way:
 
 def sources_of_run(run: Path) -> tuple[Path, ...]:
     """Returns the inventory sources that the run was made from."""
-    return tuple(Path(source) for source in RunFolder(run).read("plan", PlanDocument).sources)
+    return tuple(Path(source) for source in plan_of_run(run).sources)
 
 
 def rollback(run: Path, request: Request, environment: Environment) -> Summary:
