@@ -22,7 +22,7 @@ from tests.brownfield.inventory import Wanted, eos_ports, inventory_of, sonic_po
 from tests.brownfield.klish import database_of
 from tests.brownfield.samples import Form, Language, Sample, tables_of
 
-__all__ = ("DEVICE", "Row", "Subject", "is_same", "judged", "subject_of", "unasked")
+__all__ = ("DEVICE", "Reimport", "Row", "Subject", "is_same", "judged", "subject_of", "unasked")
 
 DEVICE: Final = "switch1"
 
@@ -61,7 +61,8 @@ class Row:
         ports: `21 of 32`. way: how it was applied. adopted: device-wide settings had to be adopted.
         ready: what the rules say afterwards, with `unknown` and `warned` by rule. stayed: unrelated tables or sections.
         back: the rollback.
-        imported: the plan of the imported configuration. refused: the reason, "" when it was provisioned.
+        imported, expressed: as `Reimport` has them. left_out: lines of the sample that no switch takes.
+        refused: the reason, "" when it was provisioned.
     """
 
     sample: Sample
@@ -74,6 +75,8 @@ class Row:
     stayed: str = ""
     back: str = ""
     imported: str = ""
+    expressed: str = ""
+    left_out: tuple[str, ...] = ()
     refused: str = ""
     seconds: float = 0.0
 
@@ -83,8 +86,21 @@ class Row:
         return (self.ready, self.stayed, self.back, self.imported) == ("ready", "unchanged", "equal", "empty")
 
 
-Importer = Callable[[Subject, str, Path], str]
-"""Subject, provisioned configuration, folder → `empty`, or what the plan of the imported inventory would change."""
+@dataclass(frozen=True, slots=True)
+class Reimport:
+    """What `import` made of a provisioned switch.
+
+    Attributes:
+        would: `empty`, or what the plan of the imported inventory would change.
+        expressed: `21 of 21`: ports of the intent of which nothing had to be pinned with `fabric_keep`.
+    """
+
+    would: str
+    expressed: str
+
+
+Importer = Callable[[Subject, str, Path], Reimport]
+"""Subject, provisioned configuration, folder → what an import makes of it."""
 
 
 def subject_of(sample: Sample) -> Subject:
@@ -105,7 +121,8 @@ def judged(sample: Sample, folder: Path, importer: Importer) -> Row:
     """Returns the row of a sample; run folders and states go below `folder`."""
     subject = subject_of(sample)
     started = time.monotonic()
-    row = Row(sample, f"{len(subject.wanted.ports)} of {len(subject.wanted.ports) + len(subject.wanted.foreign)}")
+    count = len(subject.wanted.ports)
+    row = Row(sample, f"{count} of {count + len(subject.wanted.foreign)}", left_out=subject.left_out)
     with _served(subject, folder) as site:
         row = _taken_over(row, site, importer)
     return replace(row, seconds=time.monotonic() - started)
@@ -178,13 +195,15 @@ def _looked_at(row: Row, site: _Site, before: str, importer: Importer) -> Row:
     failed = _rules(looked.findings, Status.FAIL)
     again = _result(provision(site.request, site.environment)).outcome
     changed = unasked(site.subject, before, after, adopted=site.request.adopt)
+    reimport = importer(site.subject, after, site.folder)
     return replace(
         row,
         ready="ready" if not failed and again is Outcome.UNCHANGED else f"{', '.join(failed)} ({again})",
         unknown=_rules(looked.findings, Status.UNKNOWN),
         warned=_rules(looked.findings, Status.FAIL, Severity.WARNING),
         stayed="; ".join(changed) or "unchanged",
-        imported=importer(site.subject, after, site.folder),
+        imported=reimport.would,
+        expressed=reimport.expressed,
     )
 
 
