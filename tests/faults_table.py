@@ -23,7 +23,7 @@ __all__ = ("AnyRow", "done", "every_row", "main")
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 AnyRow = Row | MemoryRow
-_BATCH: Final = 24
+_BATCH: Final = 150
 
 
 def every_row() -> tuple[AnyRow, ...]:
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults_table", description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / f"docs/evidence/fault-table-{datetime.now(UTC):%Y-%m-%d}.md")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--threads", type=int, default=8, help="rows at a time in each: most of a row is waiting")
+    parser.add_argument("--threads", type=int, default=24, help="rows at a time in each: most of a row is waiting")
     parser.add_argument("--subjects", nargs="*", help="only these sessions; then nothing is written")
     given = parser.parse_args(argv)
     rows = [row for row in every_row() if not given.subjects or row.subject in given.subjects]

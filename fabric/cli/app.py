@@ -258,6 +258,7 @@ def provision(
     dry_run: o.DryRun = False,
     switches_only: o.SwitchesOnly = False,
     confirm_s: o.ConfirmS = 300,
+    failure_budget: o.FailureBudget = "",
     extra_vars: o.ExtraVars = None,
     limit: o.Limit = "",
     runs: o.Runs = Path("runs"),
@@ -275,8 +276,9 @@ def provision(
     fabricctl provision -i inventory/demo
     fabricctl provision plan.json              exactly what was reviewed
     fabricctl provision plan.json --dry-run    the devices judge it, nothing is applied
+    fabricctl provision plan.json --failure-budget 10%   one failure more, and all of it is taken back
     """
-    from fabric.workflow import PlanDocument, read_document
+    from fabric.workflow import PlanDocument, parse_budget, read_document
     from fabric.workflow import provision as run_provision
 
     printer = Printer(as_json=as_json, quiet=quiet)
@@ -297,6 +299,7 @@ def provision(
         dry_run=dry_run,
         confirm_s=confirm_s,
         workers=workers,
+        failure_budget=parse_budget(failure_budget),
         hosts=not switches_only,
     )
     finish(printer, run_provision(request, environment_of(printer), saved=saved), full=full)

@@ -2,7 +2,9 @@
 
 import functools
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
@@ -15,6 +17,12 @@ from fabric.serial import to_json
 __all__ = ("reported",)
 
 _STOPPED: Final = "stopped by Ctrl-C"
+_LEFT: Final = (
+    "switches were being changed: what was not confirmed goes back by its own timer. "
+    "Provision again, or roll the run back: either waits for that timer"
+)
+PUSHERS: Final = "push"
+"""How the names of the threads begin in which switches are changed."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,9 +50,22 @@ def reported(verb: Callable[P, R]) -> Callable[P, R]:
                 sys.stderr.write(f"{_STOPPED}\n")
             from fabric.cli.exits import Exit  # as above
 
+            if any(one.name.startswith(PUSHERS) for one in threading.enumerate()):
+                _stop_now(Exit.INTERRUPTED)
             raise typer.Exit(Exit.INTERRUPTED) from error
 
     return call
+
+
+def _stop_now(code: int) -> None:
+    """Ends the process while switches are being changed: it was told so twice, and Python would wait for each of them.
+
+    What is under a timer goes back by itself; the journal and the lock tell the next run.
+    """
+    sys.stderr.write(f"{_LEFT}\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _as_json(error: FabricError) -> dict[str, object]:

@@ -19,6 +19,7 @@ __all__ = (
     "Disruptive",
     "DryRun",
     "ExtraVars",
+    "FailureBudget",
     "Force",
     "Full",
     "Install",
@@ -74,6 +75,14 @@ Install = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Push although the compliance check failed.")]
 ConfirmS = Annotated[
     int, typer.Option("--confirm-s", min=10, max=86399, help="Seconds until an unconfirmed change goes back by itself.")
+]
+FailureBudget = Annotated[
+    str,
+    typer.Option(
+        "--failure-budget",
+        metavar="N|P%",
+        help="Switches that may fail; one more, and the run is stopped and taken back. Default: no limit.",
+    ),
 ]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=256, help="Devices at a time.")]
 VaultFile = Annotated[

@@ -7,13 +7,16 @@ from typing import Final, TypeAlias
 
 from fabric.push.session import DeviceSession, StagedChange
 
-__all__ = ("TRANSACTION", "Compare", "DeviceJob", "PushOptions", "SessionFactory", "never")
+__all__ = ("STOPPED", "TRANSACTION", "Compare", "DeviceJob", "PushOptions", "SessionFactory", "never")
 
 SessionFactory: TypeAlias = Callable[[], DeviceSession]
 """Makes a session that is not open yet; called once per job, in the worker that runs it."""
 
 Compare: TypeAlias = Callable[[str], str]
 """Takes a running configuration; returns "" if it is as it should be, else what differs, in one line."""
+
+STOPPED: Final = "the run was stopped"
+"""How the error of a device begins that was left alone because its run was stopped."""
 
 TRANSACTION: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
@@ -18,10 +19,12 @@ from fabric.errors import DeviceError, FabricError
 from fabric.push.journal import file_name, private_folder
 from fabric.serial import SerialError, from_json, parse_json, to_json
 
-__all__ = ("DeviceLock", "LockRecord", "in_flux")
+__all__ = ("DeviceLock", "LockRecord", "holder", "in_flux", "in_our_time")
 
 
 _FOLDER: Final = "locks"
+_LATEST_S: Final = 253402300799.0  # the end of the year 9999: a record may say anything
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class LockRecord:
         expires_unix_s: on other machines the lock counts until then.
         settles_unix_s: the device's own timer has surely run by then; 0 if none was armed.
         run: the run that holds it.
+        boot: of the kernel that `settles_ns` counts for, "" where that is not known.
+        settles_ns: as `settles_unix_s`, by a clock that nobody sets; all processes since that boot share it.
     """
 
     device: str
@@ -42,6 +47,37 @@ class LockRecord:
     started_unix_s: float
     expires_unix_s: float
     settles_unix_s: float = 0.0
+    boot: str = ""
+    settles_ns: int = 0
+
+
+def in_our_time(record: LockRecord, clock: Clock) -> LockRecord:
+    """Returns the record as the clock has it now: it may have been set, forth or back, since the record was made."""
+    now_s = clock.unix_s()
+    ahead_s = max(0.0, record.started_unix_s - now_s)  # it began in our future: count from now
+    settles_unix_s = record.settles_unix_s - ahead_s if record.settles_unix_s else 0.0
+    if record.settles_unix_s and record.boot and record.boot == _boot():
+        settles_unix_s = now_s + (record.settles_ns - clock.now_ns()) / 1e9
+    return replace(
+        record,
+        started_unix_s=record.started_unix_s - ahead_s,
+        expires_unix_s=record.expires_unix_s - ahead_s,
+        settles_unix_s=settles_unix_s,
+    )
+
+
+def holder(record: LockRecord) -> str:
+    """Returns who holds, or held, a device, and since when."""
+    since = datetime.fromtimestamp(min(max(record.started_unix_s, 0.0), _LATEST_S), tz=UTC)
+    who = f"run {record.run} of {record.owner or 'somebody'}, process {record.pid} on {record.host}"
+    return f"{who}, since {since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _boot() -> str:
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:  # no /proc here
+        return ""
 
 
 def in_flux(state_dir: Path, device: str) -> bool:
@@ -132,8 +168,8 @@ class DeviceLock:
         if self._descriptor is None:
             raise FabricError("the lock is not held", where=self._record.device)
         expires_unix_s = max(self._record.expires_unix_s, settles_unix_s + self._expires_s)
-        record = replace(self._record, expires_unix_s=expires_unix_s, settles_unix_s=settles_unix_s)
-        self._write(self._descriptor, record)
+        record = replace(self._record, expires_unix_s=expires_unix_s)
+        self._write(self._descriptor, self._settling(record, settles_unix_s))
 
     def _take(self, descriptor: int) -> None:
         try:
@@ -142,13 +178,18 @@ class DeviceLock:
             raise self._held(self._read(descriptor)) from error
         except OSError as error:
             raise self._broken(error) from error
-        found = self._read(descriptor)
+        left = self._read(descriptor)
+        found = in_our_time(left, self._clock) if left is not None else None
         if found is not None and found.host != self._record.host and found.expires_unix_s > self._clock.unix_s():
             raise self._held(found)
         self.inherited = found
         # until we arm our own timer, the one of the dead holder is what the next must wait for
         settles_unix_s = found.settles_unix_s if found is not None else 0.0
-        self._write(descriptor, replace(self._record, settles_unix_s=settles_unix_s))
+        self._write(descriptor, self._settling(self._record, settles_unix_s))
+
+    def _settling(self, record: LockRecord, settles_unix_s: float) -> LockRecord:
+        settles_ns = self._clock.now_ns() + round((settles_unix_s - self._clock.unix_s()) * 1e9)
+        return replace(record, settles_unix_s=settles_unix_s, boot=_boot(), settles_ns=settles_ns)
 
     def _read(self, descriptor: int) -> LockRecord | None:
         try:
@@ -170,11 +211,15 @@ class DeviceLock:
         if record is None:
             return DeviceError("another run holds this device", where=self._record.device, found=str(self._path))
         left_s = max(0, round(record.expires_unix_s - self._clock.unix_s()))
+        if record.host == self._record.host:
+            broken = f"if that process hangs, end it: kill {record.pid}. Its lock goes with it"
+        else:
+            broken = f"if that machine is gone, the lock expires in {left_s} s, or remove {self._path}"
         return DeviceError(
             "another run holds this device",
             where=self._record.device,
-            found=f"run {record.run} of {record.owner or 'somebody'}, process {record.pid} on {record.host}",
-            remedy=f"Wait until it ends; on other machines its lock expires in {left_s} s.",
+            found=holder(record),
+            remedy=f"Wait until it ends; on other machines its lock expires in {left_s} s. To break it: {broken}.",
         )
 
     def _broken(self, error: OSError) -> FabricError:

@@ -9,9 +9,9 @@ from fabric.clock import Clock
 from fabric.errors import FabricError
 from fabric.observe import Observer, silent
 from fabric.push.fanout import Stop, fan_out
-from fabric.push.jobs import DeviceJob, PushOptions
+from fabric.push.jobs import STOPPED, DeviceJob, PushOptions
 from fabric.push.journal import Journal
-from fabric.push.lock import DeviceLock
+from fabric.push.lock import DeviceLock, LockRecord, holder
 from fabric.push.runner import refused, run_job
 from fabric.push.sessions.dryrun import DryRunSession
 from fabric.push.words import plain
@@ -34,6 +34,7 @@ def push_all(
     state_dir: Path,
     observer: Observer = silent,
     stop: Stop | None = None,
+    told: Callable[[DeviceResult], None] = lambda _result: None,
 ) -> tuple[DeviceResult, ...]:
     """Returns one result per job, in order; a device that fails stops no other.
 
@@ -44,6 +45,7 @@ def push_all(
         state_dir: mode 0700, outside the run folder: locks, journals, configurations before the change.
         observer: hears of every step; called from several threads.
         stop: of the run, when this push is one of several; set by Ctrl-C.
+        told: hears of each result as it comes, from several threads; may set `stop`.
     """
 
     def work(job: DeviceJob, stop: Callable[[], bool]) -> DeviceResult:
@@ -61,15 +63,20 @@ def push_all(
             )
             result = run_job(job, journal, lock, options=options, clock=clock, observer=observer, stop=stop)
             unsettled = lock.inherited is not None and (options.rehearsal or result.outcome not in _KNOWN)
+            if lock.inherited is not None:
+                result = replace(result, notes=(*result.notes, ("stale-lock", _stale(lock.inherited))))
             if unsettled or result.outcome is Outcome.UNCERTAIN:
                 lock.keep()
             return result
 
     def guarded(job: DeviceJob, stop: Callable[[], bool]) -> DeviceResult:
         try:
-            return work(job, stop)
+            result = work(job, stop)
         except FabricError as error:  # lock or state directory: the device was not contacted
-            return refused(job, Outcome.FAILED, error.what + (f" ({error.found})" if error.found else ""), error.remedy)
+            words = error.what + (f" ({error.found})" if error.found else "")
+            result = refused(job, Outcome.FAILED, words, error.remedy)
+        told(result)
+        return result
 
     def crashed(job: DeviceJob, error: Exception) -> DeviceResult:
         return refused(
@@ -81,7 +88,7 @@ def push_all(
         )
 
     def skipped(job: DeviceJob) -> DeviceResult:
-        return refused(job, Outcome.REFUSED, "the run was stopped before this device's turn")
+        return refused(job, Outcome.REFUSED, f"{STOPPED} before this device's turn")
 
     return fan_out(jobs, guarded, workers=options.workers, crashed=crashed, skipped=skipped, stop=stop)
 
@@ -114,6 +121,10 @@ def rehearse_all(
         replace(result, outcome=Outcome.UNCHANGED, disruptive=False) if result.outcome is Outcome.COMMITTED else result
         for result in results
     )
+
+
+def _stale(record: LockRecord) -> str:
+    return f"taken over from {holder(record)}: that run died here, or lost the device"
 
 
 def _dry(job: DeviceJob, apply: Apply) -> Callable[[], DryRunSession]:

@@ -13,7 +13,7 @@ from fabric.clock import Clock
 from fabric.errors import AuthError, CommandRejectedError, ConnectError, FabricError, RollbackFailedError
 from fabric.observe import Event as Progress
 from fabric.observe import Observer
-from fabric.push.jobs import DeviceJob, PushOptions, never
+from fabric.push.jobs import STOPPED, DeviceJob, PushOptions, never
 from fabric.push.journal import Journal
 from fabric.push.lock import DeviceLock
 from fabric.push.session import DeviceSession
@@ -222,7 +222,7 @@ class _Run:
 
     def _decide(self) -> Event:
         if self._stop():
-            return Event(Kind.FAILED, "the run was stopped before anything changed")
+            return Event(Kind.FAILED, f"{STOPPED} before anything changed")
         if not self._options.rehearsal:
             self._lock.arm(self._clock.unix_s() + self._options.confirm_s + self._options.settle_s)
         return _OK

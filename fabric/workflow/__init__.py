@@ -5,6 +5,7 @@
 
 from fabric.workflow.ansible import ansible_entry
 from fabric.workflow.ansible_host import host_entry
+from fabric.workflow.budget import FailureBudget, parse_budget
 from fabric.workflow.doctor import Symptom, doctor
 from fabric.workflow.environment import Environment, SystemClock, default_state_dir
 from fabric.workflow.hostverbs import (
@@ -25,6 +26,7 @@ from fabric.workflow.verbs import check, plan, provision
 
 __all__ = (
     "Environment",
+    "FailureBudget",
     "HostsStatus",
     "PlanDocument",
     "Rendered",
@@ -45,6 +47,7 @@ __all__ = (
     "host_entry",
     "hosts_status",
     "intent_and_plan",
+    "parse_budget",
     "plan",
     "plan_hosts",
     "provision",

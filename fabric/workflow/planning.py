@@ -19,6 +19,7 @@ from fabric.workflow.hostoutcomes import PartPreview
 from fabric.workflow.hosts import intents_of, managed_plans
 from fabric.workflow.request import Request
 from fabric.workflow.sessions import session_factories
+from fabric.workflow.settling import settle
 from fabric.workflow.stopwatch import Stopwatch
 from fabric.workflow.subjects import (
     capabilities_of,
@@ -167,8 +168,8 @@ def judge(
     return (*found, *unjudged(broken))
 
 
-def make(request: Request, environment: Environment, watch: Stopwatch) -> Planned:
-    """Returns a fresh plan against the devices as they are now.
+def make(request: Request, environment: Environment, watch: Stopwatch, *, settled: bool = False) -> Planned:
+    """Returns a fresh plan against the devices as they are now; `settled`: once no timer of a dead run is left on one.
 
     Raises:
         IntentError, PlanError, UnsupportedFeatureError: nothing was contacted.
@@ -177,6 +178,8 @@ def make(request: Request, environment: Environment, watch: Stopwatch) -> Planne
     with watch.stage("plan"):
         plan = plan_of(loaded, request)
         intents = intents_of(loaded, plan) if request.hosts else ()
+    if settled:
+        settle((one.device for one in plan.switches), environment, watch)
     texts, unread = read_devices(loaded, plan, request, environment, watch)
     with watch.stage("changes"):
         devices, undesigned = prepare(plan, texts, install=request.install)
@@ -224,6 +227,7 @@ def resume(saved: PlanDocument, request: Request, environment: Environment, watc
             "a saved plan is applied as it was reviewed: it cannot adopt device-wide settings now",
             remedy="Make a new plan with --adopt.",
         )
+    settle((one.device for one in plan.switches), environment, watch)
     texts, unread = read_devices(loaded, plan, request, environment, watch)
     chosen = frozenset(one.device for one in plan.switches)
     gone = {

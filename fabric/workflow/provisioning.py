@@ -8,6 +8,7 @@ import getpass
 import os
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fabric.diff import Change, owned_part
@@ -15,6 +16,7 @@ from fabric.errors import FabricError
 from fabric.intent import Fabric, SwitchRole
 from fabric.nos import catalog
 from fabric.push import (
+    STOPPED,
     DeviceJob,
     PushOptions,
     SessionFactory,
@@ -24,7 +26,8 @@ from fabric.push import (
     push_all,
     rehearse_all,
 )
-from fabric.state import DeviceResult
+from fabric.state import DeviceResult, Outcome
+from fabric.workflow.budget import Count, taken_back
 from fabric.workflow.design import DeviceChange
 from fabric.workflow.difftext import shown, told
 from fabric.workflow.environment import Environment
@@ -35,14 +38,34 @@ __all__ = ("base_drift", "job_of", "not_back", "push_in_waves")
 _NAMED: Final = 3  # paths that one line names
 _WAVES: Final = (SwitchRole.SUPERSPINE, SwitchRole.SPINE, SwitchRole.LEAF)
 
+WayBack = Callable[[Sequence[str]], Sequence[DeviceJob]]
+"""Takes devices that a run has committed; returns the jobs that take them back. One that cannot be read has none."""
+
 Redo = Callable[[str], DeviceChange]
 Verify = Callable[[str], tuple[Change, ...]]
 
 
 def push_in_waves(
-    jobs: Sequence[DeviceJob], fabric: Fabric, request: Request, environment: Environment, *, run: str
+    jobs: Sequence[DeviceJob],
+    fabric: Fabric,
+    request: Request,
+    environment: Environment,
+    *,
+    run: str,
+    way_back: WayBack | None = None,
+    unread: Sequence[str] = (),
 ) -> tuple[DeviceResult, ...]:
     """Returns one result per job, by name order of `jobs`; superspines, then spines, then leaves.
+
+    Args:
+        jobs: one a switch.
+        fabric: knows the role of each.
+        request: of the run.
+        environment: of the run.
+        run: names the journals.
+        way_back: makes the jobs that take a change of this run back, for a failure budget that is exceeded. None: there
+            is no budget.
+        unread: switches that could not be read: they count as failed.
 
     Raises:
         EnvironmentMissingError: the state directory cannot be used; no device was touched.
@@ -56,14 +79,43 @@ def push_in_waves(
         workers=request.workers,
         allow_disruptive=request.disruptive,
     )
-    role = {switch.name: switch.role for switch in fabric.switches}
+    budget = None if way_back is None or request.dry_run else request.failure_budget
+    count = Count(budget, len(jobs) + len(unread), stop)
+    for device in unread:
+        count.fail(device)
+    push = _rehearsed if request.dry_run else _pushed
     results: dict[str, DeviceResult] = {}
-    for wave in _WAVES:
-        batch = [job for job in jobs if role.get(job.device, SwitchRole.LEAF) is wave]
-        push = _rehearsed if request.dry_run else _pushed
-        done = push(batch, options, environment, stop)
+    for batch in _waves(jobs, fabric):
+        done = push(batch, options, environment, stop, count)
         results.update({one.device: one for one in done})
+    if way_back is not None and (why := count.exceeded):
+        committed = [name for name, one in results.items() if one.outcome is Outcome.COMMITTED]
+        back = _take_back(way_back(committed), fabric, options, environment)
+        results.update({name: taken_back(results[name], back.get(name), why) for name in committed})
+        results = {name: _said(one, why) for name, one in results.items()}
     return tuple(results[job.device] for job in jobs)
+
+
+def _waves(jobs: Sequence[DeviceJob], fabric: Fabric) -> list[list[DeviceJob]]:
+    role = {switch.name: switch.role for switch in fabric.switches}
+    return [[job for job in jobs if role.get(job.device, SwitchRole.LEAF) is wave] for wave in _WAVES]
+
+
+def _take_back(
+    jobs: Sequence[DeviceJob], fabric: Fabric, options: PushOptions, environment: Environment
+) -> dict[str, DeviceResult]:
+    """Returns how the ways back ended, by device; leaves first, the other way round than a change."""
+    stop = Stop()  # that of the run is set, and would let nothing begin
+    options = replace(options, run=f"{options.run}-taken-back")  # journals and configurations of its own
+    results: dict[str, DeviceResult] = {}
+    for batch in reversed(_waves(jobs, fabric)):
+        done = _pushed(batch, options, environment, stop, Count(None, len(batch), stop))
+        results.update({one.device: one for one in done})
+    return results
+
+
+def _said(result: DeviceResult, why: str) -> DeviceResult:
+    return replace(result, error=f"{result.error}: {why}") if STOPPED in result.error else result
 
 
 def _user() -> str:
@@ -74,7 +126,7 @@ def _user() -> str:
 
 
 def _pushed(
-    batch: Sequence[DeviceJob], options: PushOptions, environment: Environment, stop: Stop
+    batch: Sequence[DeviceJob], options: PushOptions, environment: Environment, stop: Stop, count: Count
 ) -> tuple[DeviceResult, ...]:
     return push_all(
         batch,
@@ -83,12 +135,14 @@ def _pushed(
         state_dir=environment.state_dir,
         observer=environment.observer,
         stop=stop,
+        told=count.add,
     )
 
 
 def _rehearsed(
-    batch: Sequence[DeviceJob], options: PushOptions, environment: Environment, stop: Stop
+    batch: Sequence[DeviceJob], options: PushOptions, environment: Environment, stop: Stop, count: Count
 ) -> tuple[DeviceResult, ...]:
+    del count  # nothing is applied: there is nothing to take back
     return rehearse_all(
         [(job, catalog.get(job.nos).apply) for job in batch],
         options=options,

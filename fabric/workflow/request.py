@@ -7,6 +7,7 @@ from typing import Final
 
 from fabric.intent import VaultOptions
 from fabric.serial import Json
+from fabric.workflow.budget import FailureBudget
 
 __all__ = ("DEFAULT_CONFIRM_S", "Request")
 
@@ -30,6 +31,8 @@ class Request:
         confirm_s: seconds after which an unconfirmed change goes back by itself.
         strict: a rollback refuses a device in which others changed what the run owns, instead of keeping theirs.
         workers: how many devices are worked on at once.
+        failure_budget: how many switches may fail before a provisioning stops and takes back what it had done; None:
+            each has its own end.
         hosts: hosts and targets too, through the playbooks; False: switches only.
     """
 
@@ -46,4 +49,5 @@ class Request:
     strict: bool = False
     confirm_s: int = DEFAULT_CONFIRM_S
     workers: int = 8
+    failure_budget: FailureBudget | None = None
     hosts: bool = False

@@ -12,7 +12,7 @@ from fabric.errors import FabricError
 from fabric.host.judge import PortEvidence
 from fabric.intent import Loaded
 from fabric.plan import FabricPlan
-from fabric.plan.model import SwitchPlan
+from fabric.plan.model import Note, SwitchPlan
 from fabric.push import DeviceJob, SessionFactory, in_flux
 from fabric.state import DeviceResult, Finding, Outcome, Status, worst
 from fabric.workflow.concluding import judge_hosts, not_managed, seen_by_switches, with_hosts
@@ -42,6 +42,7 @@ from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
 from fabric.workflow.subjects import findings_on, parsed, planned_subjects, running_findings
 from fabric.workflow.summary import Summary
+from fabric.workflow.takingback import way_back_of
 
 __all__ = ("check", "plan", "provision")
 
@@ -144,7 +145,10 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
         IntentError, PlanError, UnsupportedFeatureError: the inventory or the plan is wrong; nothing was contacted.
     """
     watch = Stopwatch(environment.clock)
-    planned = make(request, environment, watch) if saved is None else resume(saved, request, environment, watch)
+    if saved is None:
+        planned = make(request, environment, watch, settled=True)
+    else:
+        planned = resume(saved, request, environment, watch)
     document = planned.document
     verb = "rehearse" if request.dry_run else "provision"
     folder = RunFolder.create(request.runs, verb, environment.clock.unix_s())
@@ -184,6 +188,7 @@ def _summary(
 ) -> Summary:
     document, loaded = planned.document, planned.loaded
     notes = notes_of(document.plan, document.devices)
+    notes += tuple((one.device, Note(code, text)) for one in results for code, text in one.notes)
     notes += not_managed(loaded.fabric, loaded.selected) if run.request.hosts else ()
     summary = Summary(
         verb=verb,
@@ -216,7 +221,17 @@ def _push(planned: Planned, request: Request, environment: Environment, *, run: 
         # without a change: to learn what became of a run that died here, and to save what it may not have saved
         if one.changes.forward or in_flux(environment.state_dir, one.device)
     ]
-    done = {one.device: one for one in push_in_waves(jobs, planned.loaded.fabric, request, environment, run=run)}
+    way_back = way_back_of(document.devices, factories, request, environment)
+    results = push_in_waves(
+        jobs,
+        planned.loaded.fabric,
+        request,
+        environment,
+        run=run,
+        way_back=way_back,
+        unread=tuple(planned.errors),
+    )
+    done = {one.device: one for one in results}
     return tuple(done.get(one.device) or preview(one) for one in document.devices)
 
 
