@@ -56,7 +56,11 @@ def finish(
     printer.document(summary if document is None else document)
     for text, style in summary_lines(summary, full=full):
         printer.line(text, style=style)
+    for what in summary.unwritten:
+        printer.line(f"not written: {what}", style="red")
     code = exit_of_verdict(summary.verdict)
+    if summary.unwritten and code is not Exit.DEVICE:
+        code = Exit.ENVIRONMENT
     if code is Exit.OK and changes_matter and summary.changed:
         code = Exit.CHANGES
     raise typer.Exit(code)

@@ -107,7 +107,8 @@ def _provision(request: Request, environment: Environment, options: _Options, ch
         raise
     answer = _result(summary)
     stopped = why_not_hosts(summary.devices)
-    answer["failed"] = bool(stopped)  # findings alone do not stop the hosts: they are judged when all is done
+    # findings alone do not stop the hosts: they are judged when all is done
+    answer["failed"] = bool(stopped or summary.unwritten)
     if stopped:
         answer["msg"] = f"{answer['msg']}; no host and no target is touched"
     return answer
@@ -246,8 +247,8 @@ def _number(options: _Options, name: str, default: int, allowed: range) -> int:
 def _result(summary: Summary) -> dict[str, object]:
     return {
         "changed": summary.changed,
-        "failed": summary.verdict is not Verdict.OK,
-        "msg": f"{sentence(summary)}; report: {summary.run_folder}/report.html",
+        "failed": summary.verdict is not Verdict.OK or bool(summary.unwritten),
+        "msg": "; ".join((sentence(summary), *summary.unwritten, f"report: {summary.run_folder}/report.html")),
         "diff": "\n".join(f"{one.device}\n{one.diff}" for one in summary.devices if one.diff),
         "summary": to_json(summary),
         "run": str(Path(summary.run_folder).absolute()),

@@ -1,10 +1,12 @@
 """A run's reports: the JSON document, and what is made from it. The JSON is the truth."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from fabric._version import __version__
 from fabric.compliance import LinkRule, Rule, link_rules, rules
+from fabric.errors import EnvironmentMissingError
 from fabric.observe import Event
 from fabric.report import DeviceReport, RuleInfo, RunDocument, build
 from fabric.state import DeviceResult, Finding, Outcome, Status, worst
@@ -19,11 +21,17 @@ _HOST_ROLES: Final = frozenset({"host", "target"})
 
 
 def publish(folder: RunFolder, summary: Summary, environment: Environment) -> Summary:
-    """Writes `summary.json` and every report (JSON, HTML, JUnit, SARIF); returns the summary."""
-    folder.write("summary", summary)
+    """Writes `summary.json` and every report (JSON, HTML, JUnit, SARIF); returns the summary.
+
+    It comes back even where nothing can be written: what was done must be told.
+    """
     document = document_of(summary, ended_unix_s=environment.clock.unix_s(), run=folder.path.name)
-    for name, text in build(document).items():
-        folder.write_text(name, text)
+    try:
+        folder.write("summary", summary)
+        for name, text in build(document).items():
+            folder.write_text(name, text)
+    except EnvironmentMissingError as error:
+        summary = replace(summary, unwritten=(*summary.unwritten, str(error)))
     environment.observer(Event(f"{summary.verb}.done", message=f"verdict {summary.verdict.value}: {folder.path}"))
     return summary
 

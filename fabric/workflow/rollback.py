@@ -15,7 +15,7 @@ from fabric.intent import Loaded
 from fabric.observe import Event
 from fabric.plan import FabricPlan
 from fabric.plan.model import Note
-from fabric.push import DeviceJob, SessionFactory, in_flux, left_behind
+from fabric.push import DeviceJob, SessionFactory, in_flux, in_our_time, left_behind
 from fabric.state import Outcome
 from fabric.workflow.concluding import with_hosts
 from fabric.workflow.design import DeviceChange
@@ -108,7 +108,7 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
         done = push_in_waves(jobs, loaded.fabric, request, environment, run=folder.path.name)
     ended = {one.device: one for one in done}
     results = (*(ended.get(one.device) or preview(one) for one in backs), *unread(plan, {**errors, **undesigned}))
-    folder.write("push", PushDocument(results))
+    unwritten = folder.write_late("push", PushDocument(results))  # what was done must be told all the same
     notes = tuple(note for one in backs for note in way.notes(one))
     summary = Summary(
         verb=verb,
@@ -121,6 +121,7 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
         roles=roles_of(loaded.fabric),
         run_folder=str(folder.path),
         timings=watch.timings,
+        unwritten=unwritten,
     )
     return publish(folder, replace(with_hosts(summary, folder.path), timings=watch.timings), environment)
 
@@ -132,7 +133,8 @@ def _take_hosts_back(run: Path, past: Past, loaded: Loaded, play: Play, watch: S
 
 def _settle(devices: list[str], environment: Environment, watch: Stopwatch) -> None:
     """Waits until no device has a timer that a dead run left: what it runs before that would not last."""
-    left = {device: record for device in devices if (record := left_behind(environment.state_dir, device)) is not None}
+    found = {device: left_behind(environment.state_dir, device) for device in devices}
+    left = {device: in_our_time(one, environment.clock) for device, one in found.items() if one is not None}
     until_unix_s = max((record.settles_unix_s for record in left.values()), default=0.0)
     wait_s = until_unix_s - environment.clock.unix_s()
     if wait_s <= 0:

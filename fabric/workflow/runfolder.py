@@ -7,16 +7,20 @@ no full configuration, no secret.
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+from fabric._version import __version__
 from fabric.errors import EnvironmentMissingError, FabricError
 from fabric.serial import Json, SerialError, from_json, parse_json, to_json
+from fabric.workflow.migrating import is_newer, schema_of, upgraded
 
-__all__ = ("SCHEMA_VERSION", "RunFolder", "read_data", "read_document", "write_data", "write_document")
+__all__ = ("RunFolder", "check_room", "read_data", "read_document", "write_data", "write_document")
 
-SCHEMA_VERSION: Final = 1
+_ROOM: Final = ".room"
 T = TypeVar("T")
 
 
@@ -57,11 +61,47 @@ class RunFolder:
         """Returns what `write` was given for that stage."""
         return read_document(self.path / f"{stage}.json", kind)
 
+    def write_late(self, stage: str, value: object) -> tuple[str, ...]:
+        """Writes `STAGE.json` when devices may have changed already; returns what went wrong, () if nothing did.
+
+        Whoever calls goes on, since what was done must be told.
+        """
+        try:
+            self.write(stage, value)
+        except EnvironmentMissingError as error:
+            return (str(error),)
+        return ()
+
+    @contextmanager
+    def room(self, size: int) -> Iterator[None]:
+        """Keeps `size` bytes free for what is written here after the block.
+
+        Raises:
+            EnvironmentMissingError: there are not as many.
+        """
+        held = self.path / _ROOM
+        _hold(held, size)
+        try:
+            yield
+        finally:
+            held.unlink(missing_ok=True)
+
     def write_text(self, name: str, text: str) -> Path:
         """Writes a file that is made from the JSON (report, JUnit) and returns its path."""
         target = self.path / name
         _replace(target, text)
         return target
+
+
+def check_room(folder: Path, size: int) -> None:
+    """Returns if `size` bytes can be written in `folder`.
+
+    Raises:
+        EnvironmentMissingError: they cannot.
+    """
+    held = folder / f"{_ROOM}.{os.getpid()}"
+    _hold(held, size)
+    held.unlink(missing_ok=True)
 
 
 def write_document(target: Path, value: object) -> None:
@@ -79,7 +119,7 @@ def write_data(target: Path, kind: str, data: Json) -> None:
     Raises:
         EnvironmentMissingError: the place cannot be written.
     """
-    document = {"schema": SCHEMA_VERSION, "kind": kind, "data": data}
+    document = {"schema": schema_of(kind), "kind": kind, "tool": __version__, "data": data}
     _replace(target, json.dumps(document) + "\n")  # no indent: that encoder is ten times slower
 
 
@@ -89,11 +129,16 @@ def read_document(source: Path, kind: type[T]) -> T:
     Raises:
         FabricError: no such file, not a document of this kind, or of a schema that this release cannot read.
     """
-    data = read_data(source, kind.__name__)
+    document = _document(source, kind.__name__)
     try:
-        return from_json(kind, data)
+        return from_json(kind, _data(document, source, kind.__name__))
     except SerialError as error:
-        raise FabricError(f"{source} does not hold a whole {kind.__name__}", found=str(error)) from error
+        tool = document.get("tool")
+        raise FabricError(
+            f"{source} does not hold a whole {kind.__name__}",
+            found=str(error),
+            remedy=f"Read it with fabricctl {tool} or later, which wrote it." if is_newer(tool) else "",
+        ) from error
 
 
 def read_data(source: Path, kind: str) -> Json:
@@ -102,6 +147,13 @@ def read_data(source: Path, kind: str) -> Json:
     Raises:
         FabricError: as `read_document`.
     """
+    try:
+        return _data(_document(source, kind), source, kind)
+    except SerialError as error:
+        raise FabricError(f"{source} does not hold a whole {kind}", found=str(error)) from error
+
+
+def _document(source: Path, kind: str) -> dict[str, Json]:
     try:
         document = parse_json(source.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -113,15 +165,11 @@ def read_data(source: Path, kind: str) -> Json:
     if not isinstance(document, dict) or document.get("kind") != kind:
         found = document.get("kind") if isinstance(document, dict) else type(document).__name__
         raise FabricError(f"{source} is not what was asked for", found=str(found), expected=kind)
-    if document.get("schema") != SCHEMA_VERSION:
-        raise FabricError(
-            f"{source} was written with another schema",
-            found=str(document.get("schema")),
-            expected=str(SCHEMA_VERSION),
-            remedy="Make the plan again with this release.",
-        )
-    data: Json = document.get("data")
-    return data
+    return document
+
+
+def _data(document: dict[str, Json], source: Path, kind: str) -> Json:
+    return upgraded(document.get("data"), kind, document.get("schema"), tool=document.get("tool"), where=str(source))
 
 
 def _replace(target: Path, text: str) -> None:
@@ -136,6 +184,18 @@ def _replace(target: Path, text: str) -> None:
     except OSError as error:
         scratch.unlink(missing_ok=True)
         raise _unwritable(target, error) from error
+
+
+def _hold(held: Path, size: int) -> None:
+    try:
+        descriptor = os.open(held, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, max(1, size))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        held.unlink(missing_ok=True)
+        raise _unwritable(held.parent, error) from error
 
 
 def _unwritable(path: Path, error: OSError) -> EnvironmentMissingError:

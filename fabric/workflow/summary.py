@@ -48,6 +48,7 @@ class Summary:
         said: what happened, one sentence; "" where it follows from the rest.
         limits: what it is no evidence for; () likewise.
         sections: what the verb shows itself in a report.
+        unwritten: files of the run folder that could not be written after devices may have changed, and why.
     """
 
     verb: str
@@ -66,6 +67,7 @@ class Summary:
     said: str = ""
     limits: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
+    unwritten: tuple[str, ...] = ()
 
 
 def is_kept(note: Note) -> bool:

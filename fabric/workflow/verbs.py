@@ -7,13 +7,14 @@ after the switches, and only when the request asks for them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from fabric.errors import FabricError
 from fabric.host.judge import PortEvidence
 from fabric.intent import Loaded
 from fabric.plan import FabricPlan
 from fabric.plan.model import Note, SwitchPlan
-from fabric.push import DeviceJob, SessionFactory, in_flux
+from fabric.push import DeviceJob, SessionFactory, in_flux, private_folder
 from fabric.state import DeviceResult, Finding, Outcome, Status, worst
 from fabric.workflow.concluding import judge_hosts, not_managed, seen_by_switches, with_hosts
 from fabric.workflow.design import ASKED, DeviceChange, design, differences
@@ -37,7 +38,7 @@ from fabric.workflow.playing import Play
 from fabric.workflow.provisioning import job_of, push_in_waves
 from fabric.workflow.publishing import publish
 from fabric.workflow.request import Request
-from fabric.workflow.runfolder import RunFolder
+from fabric.workflow.runfolder import RunFolder, check_room
 from fabric.workflow.sessions import session_factories
 from fabric.workflow.stopwatch import Stopwatch
 from fabric.workflow.subjects import findings_on, parsed, planned_subjects, running_findings
@@ -45,6 +46,9 @@ from fabric.workflow.summary import Summary
 from fabric.workflow.takingback import way_back_of
 
 __all__ = ("check", "plan", "provision")
+
+_ROOM_BYTES: Final = 1 << 20  # of a report, whatever the plan is; with it grow four files
+_JOURNAL_BYTES: Final = 1 << 16  # a transaction has some twenty lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +166,11 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
     if not touched:
         pushed = tuple(gate_refusal(one, findings) for one in document.devices)
     else:
-        with watch.stage("push"):
+        _check_room(planned, environment)
+        with folder.room(_ROOM_BYTES + 4 * (folder.path / "plan.json").stat().st_size), watch.stage("push"):
             pushed = _push(planned, request, environment, run=folder.path.name)
     results = (*pushed, *unread(document.plan, planned.errors))
-    folder.write("push", PushDocument(results))  # before anything else can go wrong: a rollback starts from it
+    unwritten = folder.write_late("push", PushDocument(results))  # first of all: a rollback starts from it
     why_not = why_not_hosts(results) if touched else "not touched, since the compliance check of the switches failed"
     run = _Run(request, environment, watch, folder)
     bring_about(run.play(check=request.dry_run), watch.stage, why_not=why_not)
@@ -175,7 +180,15 @@ def provision(request: Request, environment: Environment, *, saved: PlanDocument
     elif touched:
         texts, findings = _reread(planned, run)
         on_hosts = () if why_not else _reread_hosts(planned, texts, run)
-    return publish(folder, _summary(verb, run, planned, results, findings, on_hosts), environment)
+    summary = replace(_summary(verb, run, planned, results, findings, on_hosts), unwritten=unwritten)
+    return publish(folder, summary, environment)
+
+
+def _check_room(planned: Planned, environment: Environment) -> None:
+    """Sees to it that no device is touched whose configuration and journal would not fit into the state directory."""
+    kept = sum(len(text.encode()) for text in planned.texts.values())
+    room = kept + _JOURNAL_BYTES * len(planned.texts)
+    check_room(private_folder(environment.state_dir), room)
 
 
 def _summary(

@@ -13,7 +13,7 @@ import pytest
 
 from fabric.clock import FakeClock
 from fabric.errors import DeviceError, FabricError
-from fabric.push.lock import DeviceLock, LockRecord, in_flux
+from fabric.push.lock import DeviceLock, LockRecord, in_flux, in_our_time
 from fabric.serial import to_json
 from fabric.state import Outcome
 from tests.unit.push.bench import AFTER, bench
@@ -53,6 +53,37 @@ def test_a_lock_is_free_again_after_its_holder(tmp_path: Path) -> None:
 
     (path,) = (state / "locks").iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+class SetClock(FakeClock):
+    """A clock that somebody sets meanwhile; what has passed goes on."""
+
+    set_by_s = 0.0
+
+    def unix_s(self) -> float:
+        return super().unix_s() + self.set_by_s
+
+
+@pytest.mark.parametrize("set_by_s", [-86_400.0, 0.0, 86_400.0])
+def test_timer_of_a_dead_run_lasts_as_long_as_it_does_however_the_clock_is_set(tmp_path: Path, set_by_s: float) -> None:
+    clock = SetClock(1e6)
+    with lock(tmp_path / "state", clock) as dead:
+        dead.arm(clock.unix_s() + 300.0)
+        dead.keep()
+    clock.sleep_s(100.0)
+    clock.set_by_s = set_by_s
+    with lock(tmp_path / "state", clock) as held:
+        assert held.inherited is not None
+        assert held.inherited.settles_unix_s - clock.unix_s() == pytest.approx(200.0)
+        assert held.inherited.started_unix_s <= clock.unix_s()
+
+
+def test_record_of_another_boot_in_our_future_counts_from_now() -> None:
+    found = LockRecord("leaf1", "anna", 1, "other", "r7", 5000.0, 5060.0, 5300.0, boot="another")
+    now = in_our_time(found, FakeClock(1000.0))
+    assert (now.started_unix_s, now.expires_unix_s, now.settles_unix_s) == (1000.0, 1060.0, 1300.0)
+    assert in_our_time(found, FakeClock(5100.0)) == found
+    assert in_our_time(replace(found, settles_unix_s=0.0), FakeClock(1000.0)).settles_unix_s == 0.0
 
 
 def test_a_second_holder_is_told_who_has_it(tmp_path: Path) -> None:
