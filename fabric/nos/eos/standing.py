@@ -156,7 +156,9 @@ def _stays(part: Part, wanted: PortQos, seen: PortQos, kept: frozenset[Aspect], 
         case Part.MTU:
             return Aspect.MTU in kept or wanted.mtu_bytes == seen.mtu_bytes
         case Part.DCBX:
-            return Aspect.DCBX in kept or wanted.dcbx is seen.dcbx
+            # a port channel may have a line of its own, which the member advertises by
+            told = (wanted.dcbx, wanted.pfc.send_tlv) == (seen.dcbx, seen.pfc.send_tlv)
+            return Aspect.DCBX in kept or told
         case Part.PAUSE:
             return Aspect.PFC in kept or wanted.link_pause == seen.link_pause
         case Part.QOS:
@@ -171,9 +173,10 @@ def _own_profiles(names: Iterable[str], found: Sections) -> frozenset[str]:
 
 def _does_the_same(wanted: PortQos, seen: PortQos, kept: frozenset[Aspect]) -> bool:
     """Returns whether the lines of a port, its profile's among them, do what is wanted; DCBX has lines of its own."""
+    is_policed = UNKNOWN in {seen.dscp_to_tc, seen.pcp_to_tc}  # a policy map classifies, and nobody reads it
     same_pfc = replace(wanted.pfc, send_tlv=UNKNOWN) == replace(seen.pfc, send_tlv=UNKNOWN)
     return (
-        (Aspect.MAPS in kept or wanted.trust == seen.trust)
+        (Aspect.MAPS in kept or (wanted.trust == seen.trust and not is_policed))
         and (Aspect.PFC in kept or same_pfc)
         and (Aspect.WATCHDOG in kept or wanted.watchdog == seen.watchdog)
         and (Aspect.ECN in kept or [q.aqm for q in wanted.queues] == [q.aqm for q in seen.queues])
