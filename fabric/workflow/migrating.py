@@ -1,8 +1,8 @@
 """Documents of earlier schemas, brought up to what this release reads; in memory, the file stays as it was.
 
 A kind of document has its own schema, from 1 on. Fields that are added, with a default, do not raise it; whatever makes
-an earlier document unreadable does, and comes with a function from the schema before. tests/golden/runs holds the shape
-of each schema, and run folders that the code of their time wrote. Knows no kind.
+an earlier document unreadable does, and comes with a function from the schema before. tests/golden/runfolders holds
+run folders that the code of their time wrote. Knows no kind.
 """
 
 from collections.abc import Callable, Mapping

@@ -120,9 +120,9 @@ def test_document_of_an_earlier_schema_is_brought_up_in_memory_alone(
     assert json.loads(path.read_text())["schema"] == 3
     assert read_document(path, Stage) == Stage("leaf1", ("a",))
     assert read_document(_rewritten(path, schema=2, data={"device": "leaf2"}), Stage) == Stage("leaf2", ("a",))
-    with pytest.raises(FabricError, match="does not hold a whole Stage .*no name"):
+    with pytest.raises(FabricError, match=r"does not hold a whole Stage .*no name"):
         read_document(_rewritten(path, schema=1, data={}), Stage)
-    with pytest.raises(FabricError, match="does not hold a whole Stage .*no name"):
+    with pytest.raises(FabricError, match=r"does not hold a whole Stage .*no name"):
         read_data(path, "Stage")
 
 
