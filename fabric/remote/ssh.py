@@ -35,6 +35,7 @@ __all__ = (
     "no_credentials",
     "probe_host_key",
     "reason",
+    "shell_line",
     "unknown_host_key",
 )
 
@@ -235,8 +236,26 @@ def probe_host_key(target: SshTarget) -> str:
                 transport.close()
 
 
-def _request(channel: "paramiko.Channel", command: str) -> None:
+def shell_line(argv: Sequence[str]) -> str:
+    """Returns the words of a command as one line for a POSIX shell, each quoted.
+
+    Raises:
+        ValueError: a word holds what no argument can: a NUL, or half a character.
+    """
+    line = shlex.join(argv)
+    if "\0" in line:
+        raise ValueError("a word of the command holds a NUL")
+    line.encode()
+    return line
+
+
+def _request(channel: "paramiko.Channel", argv: Sequence[str]) -> None:
     import paramiko  # see mapped
+
+    try:
+        command = shell_line(argv)
+    except ValueError as error:
+        raise EOFError(f"the command cannot be sent: {error}") from error
 
     try:
         channel.exec_command(command)
@@ -314,7 +333,7 @@ class SshClient:
         end_ns = self._clock.now_ns() + round(timeout_s * 1e9)
         with mapped(self._target, f"running {argv[0]}"):
             with self._transport().open_session(timeout=timeout_s) as channel:
-                _request(channel, shlex.join(argv))
+                _request(channel, argv)
                 if stdin:
                     channel.sendall(stdin)
                 channel.shutdown_write()
@@ -342,7 +361,7 @@ class SshClient:
         with guard(f"starting {argv[0]}"):
             channel = self._transport().open_session(timeout=timeout_s)
             try:
-                _request(channel, shlex.join(argv))
+                _request(channel, argv)
             except BaseException:  # Ctrl-C too must leave no channel
                 channel.close()
                 raise

@@ -19,7 +19,7 @@ _GOOD = frozenset({Outcome.UNCHANGED, Outcome.COMMITTED})
 
 def to_junit(run: RunDocument) -> str:
     """Returns the run as JUnit XML text."""
-    root = ET.Element("testsuites", name=f"fabricctl {run.fabric}")
+    root = ET.Element("testsuites", name=printable(f"fabricctl {run.fabric}"))
     names = {one.where.device for one in run.findings} | {one.device for one in run.devices if one.result is not None}
     results = {one.device: one.result for one in run.devices}
     for device in sorted(names, key=natural_key):
@@ -46,7 +46,7 @@ def _suite(root: ET.Element, device: str, findings: Sequence[Finding], result: D
 
 
 def _case(suite: ET.Element, device: str, rule: str, findings: Sequence[Finding]) -> None:
-    case = ET.SubElement(suite, "testcase", classname=printable(device), name=rule)
+    case = ET.SubElement(suite, "testcase", classname=printable(device), name=printable(rule))
     errors = [one for one in findings if one.severity is Severity.ERROR and one.status is Status.FAIL]
     warnings = [one for one in findings if one.severity is Severity.WARNING and one.status is Status.FAIL]
     unknown = [one for one in findings if one.status is Status.UNKNOWN]

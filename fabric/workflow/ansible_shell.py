@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from fabric.errors import HostError
-from fabric.remote.ssh import ExecResult
+from fabric.remote.ssh import ExecResult, shell_line
 
 __all__ = ("AnsibleClient", "Execute")
 
@@ -50,7 +50,11 @@ class AnsibleClient:
         """
         # Something is always sent: without, Ansible's SSH asks for a terminal, which mixes the two outputs.
         redirect, data = ("", stdin) if stdin else (" </dev/null", b"\n")
-        line = _LINE.format(limit=timeout_s, command=shlex.join(argv), redirect=redirect, mark=_MARK)
+        try:
+            command = shell_line(argv)
+        except ValueError as error:
+            raise HostError("a command cannot be sent", where=self.host, found=str(error)) from error
+        line = _LINE.format(limit=timeout_s, command=command, redirect=redirect, mark=_MARK)
         done = self._done(line, data)
         printed, mark, status = str(done["stdout"]).rpartition(f"\n{_MARK}")
         if not mark or not status.strip().isdecimal():

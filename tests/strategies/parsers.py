@@ -5,6 +5,7 @@ them in the source and fails for one that is in neither.
 """
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -81,7 +82,8 @@ class Parser:
 
     def texts(self, samples: Path, source: random.Random, count: int) -> Iterator[str]:
         """Yields the inputs, whole seeds first."""
-        wanted = max(len(self.seeds) + len(_ALWAYS), round(count * self.share))
+        share = 1.0 if os.environ.get("FUZZ_SHARE") == "all" else self.share
+        wanted = max(len(self.seeds) + len(_ALWAYS), round(count * share))
         seeds = (*_ALWAYS, *(_seed(one, samples) for one in self.seeds))
         yield from _ALWAYS
         yield from inputs(seeds[len(_ALWAYS) :] or _ALWAYS[2:3], source, wanted - len(_ALWAYS))
