@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from fabric.errors import EnvironmentMissingError, HostError, IntentError, Problem
 from fabric.observe import Event, Observer, silent
 from fabric.remote._running import Stopper, control_folder
+from fabric.remote.hostkeys import NOT_TOLD, STRICT, host_key_refusal, looked_up
 from fabric.resources import data_path
 from fabric.serial import Json
 
@@ -299,6 +300,7 @@ def run_playbook(  # noqa: PLR0913  each is an option of ansible-playbook
         raise EnvironmentMissingError(
             "ansible-runner is not installed for this Python", remedy="Run: pip install ansible-runner"
         ) from error
+    how: dict[str, Any] = {"vault": vault, "extra_vars": extra_vars, "prefixes": ("ansible_ssh_",)}
     vault = vault or VaultOptions()
     words = [*_vault_arguments(vault), *(["--check", "--diff"] if check else [])]
     words += [f"--forks={forks}"] if forks else []
@@ -314,16 +316,60 @@ def run_playbook(  # noqa: PLR0913  each is an option of ansible-playbook
             inventory=[_source(source) for source in sources] or None,
             extravars=dict(extra_vars or {}),
             cmdline=shlex.join(words) or None,
-            passwords={rf"Vault password \({label}\):\s*?$": secret.decode() for label, secret in vault.secrets},
             limit=limit or None,
             envvars=_runner_environment(sockets),
             settings={"pexpect_timeout": 1},  # how often `must_kill` is asked, in seconds
             event_handler=heard,
+            status_handler=_Discreet(vault),
             cancel_callback=stopper.must_kill,  # without one, it takes the signals over and never gives them back
             quiet=True,
             timeout=timeout_s,
         )
-        return heard.result("canceled" if stopper.is_asked else run.status, run.rc)
+        result = heard.result("canceled" if stopper.is_asked else run.status, run.rc)
+    refused = [host for host, said in result.reasons.items() if NOT_TOLD in said]
+    return _with_keys(result, refused, read_inventory(sources, **how)) if refused else result
+
+
+def _with_keys(result: PlaybookRun, hosts: Sequence[str], inventory: RawInventory) -> PlaybookRun:
+    """Returns the result with what is wrong with the host keys of `hosts`, which Ansible does not say."""
+    reasons = dict(result.reasons)
+    for host in hosts:
+        row = inventory.hosts.get(host, RawHost((), {}))
+        error = looked_up(host, {name: inventory.values[index] for name, index in row.variables.items()})
+        reasons[host] = reasons[host] if error is None else str(error)
+    return replace(result, reasons=reasons, unreachable=tuple(sorted({*result.unreachable, *hosts})))
+
+
+class _Discreet:
+    """Keeps secrets out of what ansible-runner writes: vault passwords, and the environment with whatever is in it.
+
+    It is asked before the first file is written. What it changes lies in memory alone.
+    """
+
+    def __init__(self, vault: VaultOptions) -> None:
+        self._answers = {
+            re.compile(rf"Vault password \({re.escape(label)}\):\s*?$", re.MULTILINE): secret.decode()
+            for label, secret in vault.secrets
+        }
+
+    def __call__(self, status: Mapping[str, Any], runner_config: Any) -> None:
+        if status.get("status") == "starting":
+            runner_config.expect_passwords = {**self._answers, **runner_config.expect_passwords}
+            runner_config.env = _Unwritten(runner_config.env)
+
+
+class _Unwritten(dict[str, str]):
+    """An environment that tells nothing when it is asked first, which is for a file, and all after, for the process.
+
+    Source: ansible-runner 2.4, Runner.run. Were it another way round, ansible-playbook would not be found.
+    """
+
+    _is_written = False
+
+    def items(self) -> Any:
+        """Returns no pair the first time."""
+        asked, self._is_written = self._is_written, True
+        return super().items() if asked else ()
 
 
 def _runner_environment(sockets: Path) -> dict[str, str]:
@@ -334,6 +380,7 @@ def _runner_environment(sockets: Path) -> dict[str, str]:
         "PYTHONPATH": (str(package), os.environ.get("PYTHONPATH", "")),
     }
     alive = "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"  # a host that dies amid a command would hang the play
+    extra = os.environ.get("ANSIBLE_SSH_EXTRA_ARGS", alive)
     return {
         **_STRICT,
         **{name: os.pathsep.join(filter(None, parts)) for name, parts in paths.items()},
@@ -342,7 +389,7 @@ def _runner_environment(sockets: Path) -> dict[str, str]:
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "ANSIBLE_PIPELINING": "true",
         "ANSIBLE_SSH_CONTROL_PATH_DIR": str(sockets),
-        "ANSIBLE_SSH_EXTRA_ARGS": os.environ.get("ANSIBLE_SSH_EXTRA_ARGS", alive),
+        "ANSIBLE_SSH_EXTRA_ARGS": f"{extra} {STRICT}",
         "ANSIBLE_SSH_RETRIES": "0",  # whether a command was performed before the session broke, nobody knows
     }
 
@@ -401,7 +448,9 @@ class _Heard:
         if event == "verbose":
             self._said += [found[1] for line in printed.splitlines() if (found := _COMPLAINT.match(line))]
         elif event == "runner_on_unreachable" or (event == "runner_on_failed" and not details.get("ignore_errors")):
-            self._reasons.setdefault(host, _message(result) or f"the task {details.get('task', '')!r} failed")
+            said = _message(result) or f"the task {details.get('task', '')!r} failed"
+            refusal = host_key_refusal(said, host)
+            self._reasons.setdefault(host, said if refusal is None else str(refusal))
             if event == "runner_on_unreachable":
                 self._unreachable.add(host)
         elif event == "runner_on_ok" and result.get("changed"):

@@ -64,7 +64,7 @@ def _why(action: Any) -> str:
 
 
 def _one_line(error: AnsibleError) -> str:
-    return " ".join(str(error).split())[:300]
+    return " ".join(str(error).replace("@", " ").split())[:1500]  # ssh draws a box of @ around a changed host key
 
 
 @contextmanager

@@ -29,6 +29,7 @@ class ShellServer:
     port: int
     known_hosts: Path
     environment: Mapping[str, str] | None
+    password: str = "right"
     commands: list[str] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -104,7 +105,7 @@ class _Door(paramiko.ServerInterface):
 
     def check_auth_password(self, username: str, password: str) -> int:
         del username
-        return paramiko.common.AUTH_SUCCESSFUL if password == "right" else paramiko.common.AUTH_FAILED
+        return paramiko.common.AUTH_SUCCESSFUL if password == self._server.password else paramiko.common.AUTH_FAILED
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
         del kind, chanid
@@ -116,14 +117,19 @@ class _Door(paramiko.ServerInterface):
 
 
 @contextmanager
-def shell_server(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[ShellServer]:
+def shell_server(
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    password: str = "right",  # noqa: S107  of a test
+) -> Iterator[ShellServer]:
     """Yields a server; ends its sessions and what they run."""
     key = new_key()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         known = folder / f"known_hosts_{port}"
         known.write_text(f"[127.0.0.1]:{port} {key.get_name()} {key.get_base64()}\n")
-        server = ShellServer(port, known, environment)
+        server = ShellServer(port, known, environment, password)
 
         def accept() -> None:
             while True:
