@@ -73,13 +73,15 @@ class LocalExecutor:
             return ExecResult(127, "", str(error))
         except subprocess.TimeoutExpired as error:
             raise HostError("the command did not end in time", found=argv[0]) from error
+        except ValueError as error:  # a NUL in a word, or half a character
+            raise HostError("the command cannot be run", found=str(error)) from error
         return ExecResult(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def read(self, path: str) -> str | None:
         """Returns the text of a file, None when it cannot be read."""
         try:
             return Path(path).read_text(encoding="utf-8", errors="replace")
-        except OSError:
+        except (OSError, ValueError):  # a NUL in the path
             return None
 
     def write(self, path: str, text: str) -> ExecResult:
