@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fabric.workflow import Environment
 from fabric.workflow.demo import demo_lab
 
@@ -44,6 +46,7 @@ def test_unknown_variable_fails_with_the_nearest_name(tmp_path: Path) -> None:
     assert "fabric_ecn_kmax" in printed
 
 
+@pytest.mark.no_cover  # tests.dialogue.test_workflow runs the same code; each process here would trace itself
 def test_provision_changes_once_and_rolls_back(tmp_path: Path) -> None:
     with demo_lab(tmp_path / "lab", Environment(state_dir=tmp_path / "state")) as lab:
         sources = [word for source in lab.request.sources for word in ("-i", str(source))]
