@@ -65,7 +65,7 @@ def push_all(
             unsettled = lock.inherited is not None and (options.rehearsal or result.outcome not in _KNOWN)
             if lock.inherited is not None:
                 result = replace(result, notes=(*result.notes, ("stale-lock", _stale(lock.inherited))))
-            if unsettled or result.outcome is Outcome.UNCERTAIN:
+            if unsettled or (result.outcome is Outcome.UNCERTAIN and not options.rehearsal):
                 lock.keep()
             return result
 
@@ -117,10 +117,17 @@ def rehearse_all(
     dry = [replace(job, make_session=_dry(job, apply)) for job, apply in jobs]
     options = replace(options, rehearsal=True, allow_disruptive=True)  # nothing is applied
     results = push_all(dry, options=options, clock=clock, state_dir=state_dir, observer=observer, stop=stop)
-    return tuple(
-        replace(result, outcome=Outcome.UNCHANGED, disruptive=False) if result.outcome is Outcome.COMMITTED else result
-        for result in results
-    )
+    return tuple(_rehearsed(result) for result in results)
+
+
+def _rehearsed(result: DeviceResult) -> DeviceResult:
+    match result.outcome:
+        case Outcome.COMMITTED:
+            return replace(result, outcome=Outcome.UNCHANGED, disruptive=False)
+        case Outcome.UNCERTAIN | Outcome.ROLLBACK_FAILED:  # whatever was lost: there is nothing to bring back
+            return replace(result, outcome=Outcome.FAILED, remedy="Nothing was applied: this was a rehearsal.")
+        case _:
+            return result
 
 
 def _stale(record: LockRecord) -> str:

@@ -159,7 +159,7 @@ def _again(session: DeviceSession, clock: Clock) -> None:
 _NOTHING: Final = frozenset[Need]()
 _READS: Final = frozenset[Need]({"command"})
 _DRY: Final = {
-    **dict.fromkeys((Action.VERIFY, Action.CONFIRM, Action.SAVE, Action.LOOK, Action.REVERT), _NOTHING),
+    **dict.fromkeys((Action.VERIFY, Action.CONFIRM, Action.SAVE, Action.REVERT), _NOTHING),
     Action.COMMIT: _READS,
 }
 

@@ -422,3 +422,19 @@ def test_a_rehearsal_or_a_failure_does_not_forget_the_run_that_died_before(tmp_p
     assert in_flux(it.state_dir, "leaf1")
     assert it.push().outcome is Outcome.COMMITTED
     assert not in_flux(it.state_dir, "leaf1")
+
+
+def test_a_rehearsal_that_loses_the_device_leaves_nothing_uncertain(tmp_path: Path) -> None:
+    faults = (
+        Fault("fetch", FaultKind.LOST_BEFORE, nth=2),  # 1: the reading; 2: the simulated commit
+        *(Fault("open", FaultKind.LOST_BEFORE, nth=n) for n in range(2, 200)),
+    )
+    it = bench(tmp_path, *faults)
+
+    (result,) = rehearse_all(
+        [(it.job(), apply)], options=it.options, clock=it.clock, state_dir=it.state_dir, observer=it.recorder
+    )
+
+    assert result.outcome is Outcome.FAILED
+    assert "Nothing was applied" in result.remedy
+    assert not in_flux(it.state_dir, "leaf1")
