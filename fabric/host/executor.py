@@ -255,11 +255,15 @@ def _folder_argv(executor: Executor, action: MakeFolder | RemoveFolder | Link | 
 
 
 def _put(executor: Executor, action: PutFile, host: str) -> None:
-    """Three steps, so that a secret is never readable by others and the name never holds half a file."""
+    """Several steps, so that a secret is never readable by others and the name never holds half a file."""
+    mode = f"{action.mode:04o}"
+    if executor.read(action.path) == action.text:
+        _require(executor.run(["chmod", mode, "--", action.path]), f"give {action.path} its mode", host)
+        return
     ready = (_staged_path(action.path, back=back) for back in (False, True))
     whole = next((one for one in ready if executor.read(one) == action.text), "")
     if whole:
-        _require(executor.run(["chmod", f"{action.mode:04o}", "--", whole]), f"give {whole} its mode", host)
+        _require(executor.run(["chmod", mode, "--", whole]), f"give {whole} its mode", host)
     else:
         whole = f"{action.path}{_HALF}"
         _write_whole(executor, whole, action, host)

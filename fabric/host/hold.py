@@ -18,7 +18,7 @@ from fabric.host.actions import Action, PutFile, RemoveLink
 from fabric.host.change import Part
 from fabric.host.executor import Executor
 
-__all__ = ("FOLDER", "Held", "Holder", "Mark", "Marks", "holder_of", "release", "take")
+__all__ = ("FOLDER", "Held", "Holder", "Mark", "Marks", "holder_of", "read_marks", "release", "take")
 
 FOLDER: Final = "/run/fabricctl"
 EXPIRES_S: Final = 900
@@ -152,10 +152,8 @@ def take(executor: Executor, holder: Holder, *, folder: str = FOLDER) -> Held:
             found=f"run {answer[1]} of {answer[5] or 'somebody'}",
             remedy=f"Wait until it ends. If it was killed on another machine: its lock expires in {answer[4]} s.",
         )
-    rows = [row for line in answer[2:] if (row := re.fullmatch(r"(nic|target|connect):(\S+) (begun|ended)", line))]
-    marks = [Marks(one, folder, tuple((row[2], row[3]) for row in rows if row[1] == one.value)) for one in Part]
-    left = (line.removeprefix("left:") for line in answer[2:] if line.startswith("left:"))
-    return Held(answer[1], tuple(marks), tuple(left))
+    marks = [_marks(one, folder, _own(answer[2:], f"{one.value}:")) for one in Part]
+    return Held(answer[1], tuple(marks), tuple(_own(answer[2:], "left:")))
 
 
 def release(executor: Executor, holder: Holder, *, folder: str = FOLDER) -> None:
@@ -177,6 +175,24 @@ def holder_of(run: str, who: str, *, lasting: int, worker: int) -> Holder:
         worker: the process that performs the part.
     """
     return Holder(run, _process(lasting), _process(worker), " ".join(who.split()))
+
+
+def read_marks(executor: Executor, part: Part, *, folder: str = FOLDER) -> Marks:
+    """Returns the marks of one part, without the lock: for a look.
+
+    Raises:
+        HostError: the host cannot be reached.
+    """
+    return _marks(part, folder, (executor.read(f"{folder}/{part.value}") or "").splitlines())
+
+
+def _own(lines: Sequence[str], start: str) -> list[str]:
+    return [line.removeprefix(start) for line in lines if line.startswith(start)]
+
+
+def _marks(part: Part, folder: str, lines: Sequence[str]) -> Marks:
+    rows = (row for line in lines if (row := re.fullmatch(r"(\S+) (begun|ended)", line)))
+    return Marks(part, folder, tuple((row[1], row[2]) for row in rows))
 
 
 def _asked(executor: Executor, holder: Holder, folder: str, *, dead: str) -> list[str]:

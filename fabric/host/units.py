@@ -50,6 +50,7 @@ _UNITS: Final = "/etc/systemd/system"
 _ACTIONS: Final = "/etc/fabricctl"
 _PYTHON: Final = "/usr/bin/python3"
 _NVME: Final = "/usr/sbin/nvme"
+_QOS_IS_SET: Final = f"/usr/bin/systemctl is-active --quiet {QOS_UNIT}"
 _LINK_IS_UP: Final = f"/usr/bin/systemctl is-active --quiet {LINK_UNIT}"
 
 
@@ -108,7 +109,7 @@ def nic_files(
         qos,
         link,
         PutFile(f"{_UNITS}/{QOS_UNIT}", _filled("qos.service", link_unit=LINK_UNIT, command=_agent(qos.path))),
-        PutFile(f"{_UNITS}/{LINK_UNIT}", _filled("link.service", qos_unit=QOS_UNIT, command=_agent(link.path))),
+        PutFile(f"{_UNITS}/{LINK_UNIT}", _link_unit(_agent(link.path))),
         PutFile("/etc/security/limits.d/fabricctl.conf", _filled("limits.conf")),
     ]
     if modules:
@@ -119,6 +120,11 @@ def nic_files(
         netdevs = [names.netdev(nic.netdev).replace(".", "/") for nic in nics]
         files.append(PutFile(SYSCTLS, _filled("sysctl.conf", netdevs=netdevs)))
     return tuple(files)
+
+
+def _link_unit(command: str) -> str:
+    # without the QoS the link would come up, and connections over it start in the lossy class
+    return _filled("link.service", qos_unit=QOS_UNIT, qos_command=_QOS_IS_SET, command=command)
 
 
 def boot_modules(plan: HostPlan) -> tuple[str, ...]:

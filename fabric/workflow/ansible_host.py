@@ -18,7 +18,7 @@ from fabric.host.actions import PutFile, Run
 from fabric.host.apply import apply_part, changed_since, design_part, is_taken_back, revert_part
 from fabric.host.change import HostIntent, Part, PartChange
 from fabric.host.executor import Executor, SshExecutor, perform
-from fabric.host.hold import Held, Holder, Mark, holder_of, release, take
+from fabric.host.hold import Held, Holder, Mark, Marks, holder_of, read_marks, release, take
 from fabric.host.nvme.identity import HOSTID_PATH
 from fabric.host.report import HostReport, read_host
 from fabric.qos import Unknown
@@ -177,6 +177,7 @@ def _work(task: HostTask) -> _Work:
 def _read(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object]:
     report = read_host(intent, reach.executor)
     record_report(task.run, report)
+    _release(task, intent, reach)  # a run that was stopped between two parts of this host kept it
     lines = _told(report)
     return {"changed": False, "failed": False, "msg": "; ".join(lines), "lines": lines, "report": to_json(report)}
 
@@ -248,7 +249,7 @@ def _back(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object
         return design_part(part, intent, reach.executor, new_uuid=new_uuid)
 
     if task.check_mode:
-        return _would_go_back(change, reach, design)
+        return _ended(task, part, _would_go_back(task, change, reach, design))
 
     def failed(error: FabricError) -> DeviceResult:
         return back_result(change, Outcome.FAILED, error)
@@ -256,24 +257,38 @@ def _back(task: HostTask, intent: HostIntent, reach: _Reach) -> dict[str, object
     return _ended(task, part, _alone(task, reach, lambda held: _taken_back(task, change, reach, design, held), failed))
 
 
-def _would_go_back(change: PartChange, reach: _Reach, design: Callable[[], PartChange]) -> dict[str, object]:
-    would = bool(change.forward) and not is_taken_back(change, reach.executor, design)
-    others = changed_since(change, design) if would else ()
-    said = f"changed since: {'; '.join(others)}" if others else "to take back" if would else "nothing"
-    return {"changed": would and not others, "failed": False, "msg": f"{change.part.value}: {said}"}
+def _would_go_back(task: HostTask, change: PartChange, reach: _Reach, design: Callable[[], PartChange]) -> DeviceResult:
+    try:
+        if is_taken_back(change, reach.executor, design):
+            return DeviceResult(task.host, LINUX, Outcome.UNCHANGED)
+        refused = _refused(task, change, design, read_marks(reach.executor, change.part) if reach.holder else None)
+    except FabricError as error:
+        return back_result(change, Outcome.FAILED, error)
+    return refused or back_result(change, Outcome.UNCHANGED)
+
+
+def _refused(
+    task: HostTask, change: PartChange, design: Callable[[], PartChange], marks: Marks | None
+) -> DeviceResult | None:
+    """Returns REFUSED where others have changed what the run owns, None where it may be taken back."""
+    run = origin_of(task.run)
+    if marks and marks.is_amid(run):
+        return None  # what is neither as before nor as intended is the run's own
+    others = changed_since(change, design)
+    if not others:
+        return None
+    return back_result(change, Outcome.REFUSED, _drift(change, others, marks.later(run) if marks else ()))
 
 
 def _taken_back(
     task: HostTask, change: PartChange, reach: _Reach, design: Callable[[], PartChange], held: Held | None
 ) -> DeviceResult:
-    run = origin_of(task.run)
     marks = held.of(change.part) if held else None
-    # amid a change, or amid its way back, what is neither as before nor as intended is the run's own
-    others = () if marks and marks.is_amid(run) else changed_since(change, design)
-    if others:
-        return back_result(change, Outcome.REFUSED, _drift(change, others, marks.later(run) if marks else ()))
+    if refused := _refused(task, change, design, marks):
+        return refused
+    mark = marks.of(origin_of(task.run)) if marks else None
     try:
-        is_changed = revert_part(change, reach.executor, redesign=design, mark=marks.of(run) if marks else None)
+        is_changed = revert_part(change, reach.executor, redesign=design, mark=mark)
     except RollbackFailedError as error:
         return back_result(change, Outcome.UNCERTAIN if reach.lost() else Outcome.ROLLBACK_FAILED, error)
     except FabricError as error:

@@ -10,7 +10,7 @@ from fabric.intent import Fabric
 from fabric.workflow.environment import Environment
 from fabric.workflow.hostoutcomes import failed_ends
 from fabric.workflow.hosts import hosts_of, reports_of
-from fabric.workflow.playing import BACK, FORWARD, STATUS, Play, Stage
+from fabric.workflow.playing import BACK, FORWARD, STATUS, STOPPED, Play, Stage
 from fabric.workflow.request import Request
 
 __all__ = ("bring_about", "no_longer_managed", "play_of", "read_hosts", "take_back")
@@ -50,6 +50,9 @@ def bring_about(play: Play, timer: Timer, *, stages: Sequence[Stage] = FORWARD, 
         for host, reason in left.items():
             play.refuse(stage, (host,), reason, "Mend what is named and run again.")
         going = tuple(host for host in hosts_of(play.run, stage.role) if host not in left)
+        if play.asked.to_stop:  # Ctrl-C ends the playbook that runs; no other may begin
+            play.refuse(stage, going, STOPPED, "Run again.")
+            continue
         if going:
             with timer(stage.name):
                 play(stage, going, hold=any(one.role == stage.role for one in stages[at + 1 :]))

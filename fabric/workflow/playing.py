@@ -15,7 +15,7 @@ output. Every host gets a result: one that left none, because nobody could log i
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -37,9 +37,22 @@ from fabric.workflow.hosts import (
     results_of,
 )
 
-__all__ = ("BACK", "CONNECT", "DISCONNECT", "FORWARD", "HOSTS", "STATUS", "TARGETS", "Play", "PlaybookRunner", "Stage")
+__all__ = (
+    "BACK",
+    "CONNECT",
+    "DISCONNECT",
+    "FORWARD",
+    "HOSTS",
+    "STATUS",
+    "STOPPED",
+    "TARGETS",
+    "Play",
+    "PlaybookRunner",
+    "Stage",
+)
 
 _WELL: Final = frozenset({Outcome.UNCHANGED, Outcome.COMMITTED})
+STOPPED: Final = "the run was stopped before this host's turn"
 _STOPPED: Final = "canceled"  # ansible-runner's word after Ctrl-C
 
 
@@ -87,6 +100,13 @@ BACK: Final = Stage("hosts back", "back.yml", "", ())
 DISCONNECT: Final = Stage("disconnect", "disconnect.yml", "host", (Part.CONNECT,))
 
 
+@dataclass(slots=True)
+class Asked:
+    """What somebody asked for while playbooks ran."""
+
+    to_stop: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Play:
     """How the playbooks of one run are called.
@@ -98,6 +118,7 @@ class Play:
         check: in check mode: nothing changes.
         disruptive: changes that interrupt traffic may be performed.
         forks: hosts at once.
+        asked: whether somebody asked for the end: Ctrl-C.
     """
 
     run: Path
@@ -109,6 +130,7 @@ class Play:
     check: bool = False
     disruptive: bool = False
     forks: int = 0
+    asked: Asked = field(default_factory=Asked)
 
     def __call__(self, stage: Stage, hosts: Sequence[str], *, hold: bool = False) -> dict[str, str]:
         """Runs the playbook of `stage` on `hosts`; returns why a host failed, by host.
@@ -136,6 +158,7 @@ class Play:
             )
         except FabricError as error:  # something is missing here: what earlier stages did must be told all the same
             ended = PlaybookRun("failed", 1, (), is_changed=False, said=str(error))
+        self.asked.to_stop = self.asked.to_stop or ended.status == _STOPPED
         why = _reasons(ended, hosts)
         for host, part in self._missing(stage, hosts):
             record_result(self.run, part, self._left_none(host, part, why.get(host, ""), stage, ended))
@@ -156,7 +179,8 @@ class Play:
                 left_out.get(change.host) or why.get(change.host) or "it left no result",
                 remedy="Make the host reachable and run the same rollback again.",
             )
-            outcome = Outcome.REFUSED if change.host in left_out else Outcome.ROLLBACK_FAILED
+            failed = Outcome.FAILED if self.check else Outcome.ROLLBACK_FAILED
+            outcome = Outcome.REFUSED if change.host in left_out else failed
             record_result(self.run, change.part, back_result(change, outcome, error))
 
     def _not_begun(self, change: PartChange) -> None:
@@ -194,7 +218,7 @@ class Play:
             )
             return part_result(change, Outcome.UNCERTAIN, error)
         if ended.status == _STOPPED:
-            error = HostError("the run was stopped before this host's turn", remedy="Run again.")
+            error = HostError(STOPPED, remedy="Run again.")
             return replace(failed_result(host, error), outcome=Outcome.REFUSED)
         remedy = f"See more with: ansible-playbook -v --limit {host} … playbooks/{stage.playbook}"
         return failed_result(host, HostError(why or "it left no result", remedy=remedy))

@@ -99,10 +99,18 @@ def target_actions(wanted: NvmetState, found: NvmetState | None = None) -> tuple
 def numbered(wanted: NvmetState, found: NvmetState) -> NvmetState:
     """Returns `wanted` with the numbers that its ports have, or get beside those that are there."""
     ports = {_address(port): port.number for port in found.ports}
-    taken = set(ports.values())
+    halves = [port for port in found.ports if not port.subsystems and not all(_address(port))]
+    taken = set(ports.values()) | {half.number for half in halves}
     result = []
     for port in wanted.ports:
-        number = ports[_address(port)] if _address(port) in ports else _free(port.number, taken)
+        half = next((one for one in halves if _is_begun(one, port)), None)
+        if _address(port) in ports:
+            number = ports[_address(port)]
+        elif half is not None:
+            halves.remove(half)
+            number = half.number
+        else:
+            number = _free(port.number, taken)
         taken.add(number)
         result.append(replace(port, number=number))
     return replace(wanted, ports=tuple(result))
@@ -130,6 +138,11 @@ def _holds(wanted: NvmetState, found: NvmetState) -> Iterable[bool]:
     for port in wanted.ports:
         standing = ports.get(_address(port))
         yield standing is not None and set(port.subsystems) <= set(standing.subsystems)
+
+
+def _is_begun(half: NvmetPort, wanted: NvmetPort) -> bool:
+    """Whether a port that publishes nothing was being given this address by a run that was cut off."""
+    return all(found in ("", value) for found, value in zip(_address(half), _address(wanted), strict=True))
 
 
 def _free(number: int, taken: set[int]) -> int:
@@ -340,6 +353,9 @@ def read_target(executor: Executor) -> Known[NvmetState]:
         return NvmetState() if gone.status == 1 else UNKNOWN
     # attributes that cannot be read make grep end with 2; what it printed counts
     values = executor.run(["grep", "-rs", "", ROOT])
+    below = [path for path in paths.stdout.splitlines() if path.startswith((f"{ROOT}/subsystems/", f"{ROOT}/ports/"))]
+    if below and not values.stdout.strip():
+        return UNKNOWN  # what stands has attributes: a way back without them would be another state
     return read_tree(paths.stdout.splitlines(), dict(_rows(values.stdout)))
 
 

@@ -372,6 +372,8 @@ class Model:
                 return failed("Invalid argument")
             self.cm.pop(name, None)
             return OK
+        if words[1] != "add":
+            return failed("no such command")
         netdev = words[words.index("netdev") + 1]
         if "rdma_rxe" not in self.modules or name in self.rdma or netdev not in self.netdevs:
             return failed("Invalid argument")
@@ -383,7 +385,7 @@ class Model:
         return OK
 
     def _do_ibv_devinfo(self, words: list[str], _: bytes) -> ExecResult:
-        name = words[1]
+        name = words[-1] if words else ""
         if name not in self.rdma:
             return failed("No IB devices found")
         text = f"hca_id:\t{name}\n\tfw_ver:\t0\n\t\tport:\t1\n\t\t\tstate:\tPORT_ACTIVE (4)\n"

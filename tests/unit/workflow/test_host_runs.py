@@ -177,8 +177,11 @@ def test_release_lets_go_of_what_was_held_for_a_part_that_never_came(world: Worl
 def test_check_mode_takes_no_lock_and_says_what_would_be_refused(world: World) -> None:
     old = provide(world, HOST, "nic")
     back = world.back_of(old)
-    assert "nic: to take back" in world.look("back", back, "host1", of="nic")
+    world.look("back", back, "host1", of="nic")
+    told = results_of(back)["host1", Part.NIC]
+    assert (told.outcome, told.changes > 0) == ("unchanged", True)
     provide(world, wider(HOST), "nic")
     said = world.look("back", back, "host1", of="nic")
-    assert said.startswith("nic: changed since: data0 mtu: 9000")
+    assert "data0 mtu: 9000, where the run found 1500 and left 4200" in said
+    assert results_of(back)["host1", Part.NIC].outcome == "refused"
     assert "take the lock" not in world.model.steps[-12:]

@@ -151,6 +151,8 @@ def test_ctrl_c_refuses_what_was_not_begun(fleet: Fleet, request_: Request, tmp_
     done = provision(request_, environment(fleet, tmp_path))
 
     assert ends(done) == {"gpu1": Outcome.REFUSED, "kv1": Outcome.REFUSED}
+    assert "stopped before this host's turn" in next(one.error for one in done.devices if one.device == "gpu1")
+    assert [one.split()[0] for one in fleet.calls] == ["targets.yml", "status.yml"]  # none that changes anything
 
 
 def test_host_that_was_lost_while_it_was_changed_is_uncertain_and_can_be_taken_back(

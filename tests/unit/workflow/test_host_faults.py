@@ -1,0 +1,16 @@
+"""A sample of the fault table of hosts and targets; all of it is committed under docs/evidence."""
+
+import os
+
+from tests.faults_table_hosts import CASES, cases
+
+EVERY = int(os.environ.get("HOST_FAULTS_EVERY", "73"))  # a prime: no step and no fault is always left out
+
+
+def test_each_sampled_fault_ends_as_told_and_is_brought_to_the_standard_afterwards() -> None:
+    rows = tuple(cases(EVERY))
+    assert [
+        f"{row.case} #{row.number} {row.step} x {row.fault}: {row.said}: {row.wrong}" for row in rows if row.wrong
+    ] == []
+    assert {row.case for row in rows} == {one.name for one in CASES}
+    assert {"committed", "rolled-back", "failed", "uncertain", "killed"} <= {row.said for row in rows}
