@@ -137,7 +137,8 @@ class SshFront:
         for transport in transports:
             transport.close()
         for transport in transports:
-            transport.join(_JOIN_S)
+            if transport.ident is not None:  # one that was just accepted may not run yet; it starts on a closed socket
+                transport.join(_JOIN_S)
 
     def go_down(self, seconds: float) -> None:
         """Drops every connection for so long, once the last answer is out; 0 does nothing."""
@@ -229,7 +230,7 @@ class SshFront:
         if outcome is None:
             return
         reply, outage_s = outcome
-        channel.sendall(reply.text.encode())
+        channel.sendall(reply.text.encode("utf-8", "surrogateescape"))  # bytes that are no UTF-8 go out as they came in
         channel.sendall_stderr(reply.error.encode())
         channel.send_exit_status(reply.exit_status)
         channel.close()
