@@ -117,4 +117,5 @@ class _Terminal:
 
     def _write(self, text: str) -> None:
         if text:
-            self._channel.sendall(text.replace("\n", "\r\n").encode())
+            # a configuration may hold bytes that are no UTF-8: they go out as they came in
+            self._channel.sendall(text.replace("\n", "\r\n").encode("utf-8", "surrogateescape"))

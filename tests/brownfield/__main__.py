@@ -15,7 +15,7 @@ from pathlib import Path
 from fabric.lab.spec import NOS_NAMES
 from tests.brownfield.giant import giant
 from tests.brownfield.imported import imported_diff
-from tests.brownfield.judge import Row, judged
+from tests.brownfield.judge import Row, judged, subject_of
 from tests.brownfield.quick import plan_for, problems_of
 from tests.brownfield.samples import Sample, samples
 from tests.brownfield.table import document, failures, figure
@@ -53,7 +53,7 @@ def main() -> int:
 
 def _judged(sample: Sample) -> Row:
     with tempfile.TemporaryDirectory() as folder:
-        return judged(sample, Path(folder), imported_diff)
+        return judged(subject_of(sample), Path(folder), imported_diff)
 
 
 def _giants() -> Iterator[str]:

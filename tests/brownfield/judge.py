@@ -117,12 +117,11 @@ def subject_of(sample: Sample) -> Subject:
     return Subject(sample, text, wanted_ports(sonic_ports(tables)), board)
 
 
-def judged(sample: Sample, folder: Path, importer: Importer) -> Row:
+def judged(subject: Subject, folder: Path, importer: Importer) -> Row:
     """Returns the row of a sample; run folders and states go below `folder`."""
-    subject = subject_of(sample)
     started = time.monotonic()
     count = len(subject.wanted.ports)
-    row = Row(sample, f"{count} of {count + len(subject.wanted.foreign)}", left_out=subject.left_out)
+    row = Row(subject.sample, f"{count} of {count + len(subject.wanted.foreign)}", left_out=subject.left_out)
     with _served(subject, folder) as site:
         row = _taken_over(row, site, importer)
     return replace(row, seconds=time.monotonic() - started)

@@ -15,7 +15,8 @@ _HEAD: Final = ("sample", "form", "ports", "applied", "RoCE-ready", "unrelated",
 _ABOUT: Final = """\
 Every sample configuration of SONiC and EOS, taken over in the lab by `python -m tests.brownfield`, over SSH and with the
 real verbs: an emulated switch starts with the sample; an inventory wants RoCE on two thirds of its ports, hosts on two of
-them; `plan`, `provision`, `check --live`, `import`, a second `provision` (which must change nothing) and `rollback` follow.
+them; `plan`, `provision`, `check --live`, a second `provision` (which must change nothing) and `rollback` follow; what was
+provisioned is also imported as a text.
 
 - **form**: a complete device has ports. A fragment (QoS tables alone) stands in a generated base in which its references
   hold. The command line of Enterprise SONiC is translated by the test into the CONFIG_DB beneath it; that Enterprise SONiC
