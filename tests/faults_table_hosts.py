@@ -226,6 +226,8 @@ def _begun(case: Case, world: World, past: Path | None) -> tuple[Path, str]:
 
 def _is_sensible(fault: Fault, step: str, case: Case) -> bool:
     """A unit can only fail where one is started, a target only be gone for a host, a write be torn where one is."""
+    if step.startswith("?"):
+        return fault is Fault.REFUSED
     match fault:
         case Fault.UNIT_FAILS:
             return "systemctl start" in step or "systemctl restart" in step
@@ -284,7 +286,10 @@ def _judged(ready: _Ready, at: int, fault: Fault, scratch: Path) -> Row:
         return replace(row, wrong="the step was not reached")
     again, first = _again(ready, world.copy(scratch / "again"))
     back, second = _back(ready, world.copy(scratch / "back"), run)
-    return replace(row, again=again, back=back, wrong=_wrong(row, ready, (again, first), (back, second)))
+    wrong = _wrong(row, ready, (again, first), (back, second))
+    if wrong == f"back: {back}, and stands amid" and any(one.cannot_restore for one in changes_of(run)):
+        back, wrong = f"{back}, but what the run names as not to be restored", ""
+    return replace(row, again=again, back=back, wrong=wrong)
 
 
 def _again(ready: _Ready, world: World) -> tuple[str, FaultyModel]:
@@ -410,7 +415,7 @@ _HEAD: Final = """# Faults of hosts and targets
 Made by `python -m tests.faults_table_hosts`, over a host that keeps state (`tests/unit/host/model.py`). A cell: the outcome
 that the run records, and how the host stands; then how a second provision ends, and the rollback of the run (of a way back:
 the same rollback again, and a provision), each of which must arrive at "intended" and at "before". "killed": nobody was left
-to record one. "…": an action that the agent performs on the host.
+to record one. "…": an action that the agent performs on the host; "?": a question of several in one round trip.
 """
 
 if __name__ == "__main__":

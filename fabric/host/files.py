@@ -57,9 +57,9 @@ def standing(paths: Sequence[str], executor: Executor) -> dict[str, PutFile | No
 
 
 def _standing(path: str, shown: ExecResult, text: ExecResult) -> PutFile | None:
-    if not shown.ok:
+    if not shown.ok and not text.ok:
         return None
-    if not text.ok:
+    if not shown.ok or not text.ok:
         raise HostError("a file is there and cannot be read", where=path, remedy="Read it as root: set become.")
     return PutFile(path, text.stdout, int(shown.stdout.strip(), 8))
 

@@ -25,6 +25,7 @@ from fabric.remote.ssh import ExecResult
 from fabric.state.host import GidEntry, HostState, NvmePath, NvmeSubsystem, RdmaPort
 
 __all__ = (
+    "CONTROLLERS",
     "HostReading",
     "discover",
     "discover_all",
@@ -34,7 +35,7 @@ __all__ = (
     "read_gid_files",
 )
 
-_NVME: Final = "/sys/class/nvme"
+CONTROLLERS: Final = "/sys/class/nvme"
 _ATTRIBUTES: Final = (
     "transport", "address", "subsysnqn", "state", "ctrl_loss_tmo", "reconnect_delay", "fast_io_fail_tmo",
     "kato", "queue_count", "sqsize", "hostnqn", "hostid",
@@ -215,18 +216,20 @@ def _ipv4(gid: str) -> str:
 
 
 def read_controllers(executor: Executor) -> Known[dict[str, tuple[str, NvmePath]]]:
-    """Returns controller → (NQN, path) of every fabrics controller in sysfs; UNKNOWN when there is no such folder."""
-    found = list_folder(executor, _NVME)
+    """Returns controller → (NQN, path) of every fabrics controller in sysfs; UNKNOWN when nothing can be read."""
+    found = list_folder(executor, CONTROLLERS)
     if found is None:
         return UNKNOWN
     own = [name for name in found if re.fullmatch(r"nvme\d+", name)]
     if not own:
         return {}
-    paths = [f"{_NVME}/{name}/{attribute}" for name in own for attribute in _ATTRIBUTES]
+    paths = [f"{CONTROLLERS}/{name}/{attribute}" for name in own for attribute in _ATTRIBUTES]
     text = executor.run(["grep", "-Hs", "", *paths]).stdout
     values: dict[str, dict[str, str]] = {name: {} for name in own}
-    for row in re.finditer(rf"(?m)^{_NVME}/(nvme\d+)/(\w+):(.*)$", text):
+    for row in re.finditer(rf"(?m)^{CONTROLLERS}/(nvme\d+)/(\w+):(.*)$", text):
         values[row[1]][row[2]] = row[3]
+    if not any(values.values()):
+        return UNKNOWN
     return {
         name: (attributes["subsysnqn"].strip(), nvme.controller(name, attributes))
         for name, attributes in values.items()

@@ -29,7 +29,7 @@ from fabric.host.nvme.connect import (
     unconfirmed_options,
 )
 from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH, HostIdentity, identity, identity_actions
-from fabric.host.observe import read_controllers
+from fabric.host.observe import CONTROLLERS, read_controllers
 from fabric.host.report import CONFIG_PATH, UNIT_NAME, UNITS, Definition, config_definitions, unit_command
 from fabric.host.units import IOPOLICY_RULES, connection_files, connection_unit, connection_unit_files
 from fabric.policy import PROFILE_PATH
@@ -132,9 +132,8 @@ def _read(executor: Executor) -> _Found:
     units = [f"{UNITS}/{name}" for name in names if UNIT_NAME.fullmatch(name)]
     files = standing((*units, CONFIG_PATH), executor)
     config = files.pop(CONFIG_PATH)
-    controllers = read_controllers(executor)
     by_nqn: dict[str, list[NvmePath]] = {}
-    for nqn, path in ({} if controllers is UNKNOWN else controllers).values():
+    for nqn, path in _controllers(executor).values():
         by_nqn.setdefault(nqn, []).append(path)
     return _Found(
         {path: file.text for path, file in files.items() if file is not None},
@@ -142,6 +141,15 @@ def _read(executor: Executor) -> _Found:
         tuple(NvmeSubsystem(nqn, paths=tuple(paths)) for nqn, paths in by_nqn.items()),
         _policies(executor),
     )
+
+
+def _controllers(executor: Executor) -> Mapping[str, tuple[str, NvmePath]]:
+    found = read_controllers(executor)
+    if found is not UNKNOWN:
+        return found
+    if executor.run(["test", "-e", CONTROLLERS]).status != 1:
+        raise HostError("the NVMe controllers of the host cannot be read", where=CONTROLLERS, remedy="Set become.")
+    return {}  # the kernel has no NVMe yet
 
 
 def _theirs(text: str) -> tuple[Definition, ...]:
@@ -280,7 +288,8 @@ def _is_foreign(way: _Way) -> bool:
 
 def _runs(one: Connection, boot: BootChange) -> bool:
     """Whether the connection's unit runs: then it goes, and comes back, with it."""
-    return boot.states[connection_unit(one)].active
+    state = boot.states.get(connection_unit(one))  # none for a unit whose file went while the host was read
+    return state is not None and state.active
 
 
 def _forward(

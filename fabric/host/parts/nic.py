@@ -91,6 +91,10 @@ def _read(plans: Sequence[HostNicPlan], executor: Executor) -> list[_Nic]:
         if reading.state.mtu_bytes is UNKNOWN:
             found = "; ".join(line for line in reading.unread if line.startswith(("ip ", "/sys/class/net/")))
             raise HostError("the host has no such netdev, or it cannot be read", where=plan.netdev, found=found)
+        # what a tool did not show is not absent: an address, a device
+        missed = [line for line in reading.unread if line.startswith(("ip -j ", "rdma -j link "))]
+        if missed:
+            raise HostError("the host's links cannot be read", where=plan.netdev, found="; ".join(missed))
     folders = _absent_folders(facts, states, executor)
     looked = [_looked(one, state, folder, executor) for one, state, folder in zip(facts, states, folders, strict=True)]
     rows = zip(plans, facts, looked, folders, strict=True)

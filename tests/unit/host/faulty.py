@@ -94,6 +94,19 @@ class FaultyModel(Model):
 
     # --- on the host ---
 
+    def _batch(self, stdin: bytes) -> ExecResult:
+        answers = []
+        for question in json.loads(stdin):
+            number = len(self.steps)
+            self.steps.append(f"? {question if isinstance(question, str) else ' '.join(question)}"[:110])
+            if number == self.at:
+                self._struck()
+                answers.append([1, "", "refused by the test"])
+                continue
+            (answer,) = json.loads(super()._batch(json.dumps([question]).encode()).stdout)
+            answers.append(answer)
+        return ExecResult(0, json.dumps(answers), "")
+
     def _agent(self, stdin: bytes) -> ExecResult:
         actions = actions_from_json(json.loads(stdin))
         for done, action in enumerate(actions):
