@@ -32,12 +32,14 @@ from fabric.lab.spec import spec_from_json
 from fabric.lab.wire import cablefault, frame, roce
 from fabric.lab.wire import pfc as wire_pfc
 from fabric.nos.eos import lines as eos_lines
+from fabric.nos.eos import neighbours as eos_neighbours
 from fabric.nos.eos import show as eos_show
 from fabric.nos.eos import text as eos_text
 from fabric.nos.eos import typed as eos_typed
 from fabric.nos.eos.parse import parse as parse_eos
 from fabric.nos.eos.show import fields as eos_fields
 from fabric.nos.sonic import config as sonic_config
+from fabric.nos.sonic import neighbours as sonic_neighbours
 from fabric.nos.sonic import patch as sonic_patch
 from fabric.nos.sonic import rows as sonic_rows
 from fabric.nos.sonic.parse import parse as parse_sonic
@@ -45,11 +47,13 @@ from fabric.nos.sonic.show import buffers, pfc, priority_group, queue, table, wa
 from fabric.policy import profile_from_text, profile_to_text
 from fabric.push.lock import LockRecord
 from fabric.qos import DeviceQos
+from fabric.remote.hostkeys import host_key_refusal
 from fabric.report import document as run_document
 from fabric.serial import SerialError, parse_json, to_json
 from fabric.state import DeviceResult
 from fabric.units import natural_key, parse_cable, parse_speed
 from fabric.workflow import agenthosts
+from fabric.workflow.budget import parse_budget
 from fabric.workflow.hosts import HostIntents
 from fabric.workflow.outcomes import PushDocument
 from fabric.workflow.summary import Summary
@@ -173,6 +177,19 @@ PARSERS: Final = (
         s.ANY,
         0.2,
     ),
+    Parser(
+        "nos.sonic.neighbours.lldp",
+        sonic_neighbours.lldp,
+        (s.show("lldp_table_two_neighbours"), s.linux("lldpcli_one_neighbour.json0")),
+        s.ANY,
+    ),
+    Parser("nos.eos.neighbours.lldp", eos_neighbours.lldp, ("eos/show/lldp_neighbors_detail.txt", s.EOS_LLDP), s.ANY),
+    # taking over what others run, and small words
+    Parser("workflow.importing.switches.read_switch", s.read_switch_of("sonic"), s.SONIC_CONFIGS, s.ANY, s.DEAR),
+    Parser("workflow.importing.switches.read_switch of EOS", s.read_switch_of("eos"), s.EOS_CONFIGS, s.ANY, s.DEAR),
+    Parser("workflow.importing.cabling.read_cabling", s.read_cables, (s.CABLES, s.NETBOX), (IntentError,), 0.2),
+    Parser("workflow.budget.parse_budget", parse_budget, ("3", "10%"), s.ANY),
+    Parser("remote.hostkeys.host_key_refusal", lambda one: host_key_refusal(one, "gpu1"), (s.SSH_WORDS,)),
     # hosts
     Parser("host.parse.dcb.read_pfc", s.on_port(dcb.read_pfc), s.DCB, s.HOST),
     Parser("host.parse.dcb.read_pause_counters", s.on_port(dcb.read_pause_counters), s.DCB, s.HOST),
@@ -446,6 +463,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "engine.nvmeof.wire.io.parse_ranges": _PDUS,
     "engine.nvmeof.wire.logs.parse_changed_namespaces": _PDUS,
     "engine.nvmeof.wire.logs.parse_discovery_entries": _PDUS,
+    "workflow.importing.live.single_way": "makes a way out of an address: tests/unit/workflow, importing",
     "lab.eos.refusal.misfit": "writes the refusal of a line that nos.eos.typed.apply and the lab's grammar have read",
     "lab.vm.aptsources.source_lines": "reads this machine's own apt sources, for the image",
     "lab.wire.frame.checksum": "a sum over bytes",

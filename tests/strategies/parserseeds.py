@@ -24,6 +24,9 @@ from fabric.remote.ssh import ExecResult
 from fabric.serial import from_json, parse_json, to_json
 from fabric.state import DeviceResult, Outcome, PortCounters
 from fabric.workflow import loads
+from fabric.workflow.importing.cabling import read_cabling
+from fabric.workflow.importing.model import Config
+from fabric.workflow.importing.switches import read_switch
 from fabric.workflow.planning import PlanDocument
 from fabric.workflow.runfolder import read_document
 from fabric.workflow.subjects import capabilities_of
@@ -243,3 +246,44 @@ def sonic_tree(text: str) -> object:
 
 def eos_tree(text: str) -> object:
     return parse_eos_tree(eos_text.tree(text), device="leaf1")
+
+
+def read_switch_of(nos: str) -> Callable[[str], object]:
+    return lambda text: read_switch("leaf1", Config(nos, text))
+
+
+def read_cables(text: str) -> object:
+    return through_file(text, "cables.csv", read_cabling)
+
+
+CABLES: Final = (
+    "a_device,a_port,b_device,b_port,length_m,speed\nleaf1,Ethernet0,gpu1,ens1,5,100G\nleaf1,Ethernet8,leaf2,E1\n"
+)
+NETBOX: Final = json.dumps(
+    [
+        {
+            "id": 1,
+            "length": 5.0,
+            "length_unit": {"value": "m"},
+            "a_terminations": [{"object": {"name": "Ethernet0", "device": {"name": "leaf1"}}}],
+            "b_terminations": [{"object": {"name": "ens1", "device": {"name": "gpu1"}}}],
+        }
+    ]
+)
+EOS_LLDP: Final = json.dumps(
+    {
+        "lldpNeighbors": {
+            "Ethernet1": {
+                "lldpNeighborInfo": [
+                    {"systemName": "leaf2", "neighborInterfaceInfo": {"interfaceId": '"Ethernet2"'}},
+                ]
+            }
+        }
+    }
+)
+SSH_WORDS: Final = (
+    "No ED25519 host key is known for [127.0.0.1]:2222 and you have requested strict checking.\n"
+    "Host key for [127.0.0.1]:2222 has changed and you have requested strict checking.\n"
+    f"The fingerprint for the ED25519 key sent by the remote host is\nSHA256:{'A' * 43}.\n"
+    "Offending ED25519 key in /nonexistent/known_hosts:1\nHost key verification failed.\n"
+)
