@@ -12,10 +12,9 @@ from typing import Final
 
 from fabric.errors import FabricError
 from fabric.intent import Loaded
-from fabric.observe import Event
 from fabric.plan import FabricPlan
 from fabric.plan.model import Note
-from fabric.push import DeviceJob, SessionFactory, in_flux, in_our_time, left_behind
+from fabric.push import DeviceJob, SessionFactory, in_flux
 from fabric.state import Outcome
 from fabric.workflow.concluding import with_hosts
 from fabric.workflow.design import DeviceChange
@@ -34,6 +33,7 @@ from fabric.workflow.request import Request
 from fabric.workflow.reversing import reverse, undone
 from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.sessions import session_factories
+from fabric.workflow.settling import settle
 from fabric.workflow.stopwatch import Stopwatch
 from fabric.workflow.summary import Summary
 
@@ -93,7 +93,7 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
     way = _Way(run.resolve().name, past, later, strict=request.strict)
     verb = _DRY if request.dry_run else "rollback"
     folder = RunFolder.create(request.runs, verb, environment.clock.unix_s())
-    _settle(names, environment, watch)
+    settle(names, environment, watch)
     if past.hosts:
         _take_hosts_back(run, past, loaded, play_of(folder.path, request, environment, check=request.dry_run), watch)
     plan = past.document.plan.only(names)
@@ -129,21 +129,6 @@ def rollback(run: Path, request: Request, environment: Environment) -> Summary:
 def _take_hosts_back(run: Path, past: Past, loaded: Loaded, play: Play, watch: Stopwatch) -> None:
     prepare_back(run, play.run)
     take_back(play, watch.stage, left_out=no_longer_managed(loaded.fabric, past.hosts))
-
-
-def _settle(devices: list[str], environment: Environment, watch: Stopwatch) -> None:
-    """Waits until no device has a timer that a dead run left: what it runs before that would not last."""
-    found = {device: left_behind(environment.state_dir, device) for device in devices}
-    left = {device: in_our_time(one, environment.clock) for device, one in found.items() if one is not None}
-    until_unix_s = max((record.settles_unix_s for record in left.values()), default=0.0)
-    wait_s = until_unix_s - environment.clock.unix_s()
-    if wait_s <= 0:
-        return
-    with watch.stage("settle"):
-        for device, record in left.items():
-            said = f"run {record.run} died here; its timer runs for {wait_s:.0f} s yet"
-            environment.observer(Event("rollback.settle.started", device=device, message=said))
-        environment.clock.sleep_s(wait_s)
 
 
 def _designed(

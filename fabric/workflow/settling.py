@@ -1,8 +1,4 @@
-"""Waiting for what a dead run left: a device under its timer runs today what it will not run in a minute.
-
-Whoever reads it earlier plans from a configuration that does not last. A device that another run is at is not waited
-for: it is refused at the push, by its lock.
-"""
+"""Before a rollback looks at devices: the timers that dead runs left there must have run."""
 
 from collections.abc import Iterable
 
@@ -15,15 +11,16 @@ __all__ = ("settle",)
 
 
 def settle(devices: Iterable[str], environment: Environment, watch: Stopwatch) -> None:
-    """Returns when no device has a timer that a dead run left; says so while it waits."""
-    clock = environment.clock
+    """Waits until no device has a timer that a dead run left: what it runs before that would not last."""
+    now_s = environment.clock.unix_s()
     found = {device: left_behind(environment.state_dir, device) for device in devices}
-    left = {device: in_our_time(record, clock) for device, record in found.items() if record is not None}
-    wait_s = max((one.settles_unix_s for one in left.values()), default=0.0) - clock.unix_s()
-    if wait_s <= 0:
+    records = {device: in_our_time(one, environment.clock) for device, one in found.items() if one is not None}
+    left_s = {device: record.settles_unix_s - now_s for device, record in records.items()}
+    running = {device: seconds for device, seconds in left_s.items() if seconds > 0}
+    if not running:
         return
     with watch.stage("settle"):
-        for device, record in left.items():
-            said = f"run {record.run} died here; its timer runs for {wait_s:.0f} s yet"
-            environment.observer(Event("push.settle.started", device=device, message=said))
-        clock.sleep_s(wait_s)
+        for device, seconds in running.items():
+            said = f"run {records[device].run} died here; its timer runs for {seconds:.0f} s yet"
+            environment.observer(Event("rollback.settle.started", device=device, message=said))
+        environment.clock.sleep_s(max(running.values()))

@@ -13,6 +13,7 @@ from fabric.clock import FakeClock
 from fabric.diff import IntendedConfig, Kept
 from fabric.errors import FabricError
 from fabric.nos.eos import EOS
+from fabric.observe import Recorder
 from fabric.plan import FabricPlan, SwitchPlan
 from fabric.plan.model import Note
 from fabric.push import journal_of, left_behind
@@ -22,12 +23,15 @@ from fabric.qos import DeviceQos
 from fabric.state import DeviceResult, Outcome
 from fabric.tree import Tree
 from fabric.workflow.design import DeviceChange
+from fabric.workflow.environment import Environment
 from fabric.workflow.keeping import notes_on_kept
 from fabric.workflow.laterruns import Later, later_runs
 from fabric.workflow.outcomes import PushDocument, verdict_of
 from fabric.workflow.past import read_past
 from fabric.workflow.planning import PlanDocument
 from fabric.workflow.runfolder import RunFolder
+from fabric.workflow.settling import settle
+from fabric.workflow.stopwatch import Stopwatch
 from fabric.workflow.summary import Summary, Verdict, how_it_ended
 from tests.unit.workflow.reversal import run_of
 
@@ -244,3 +248,25 @@ def test_dead_process_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "locks" / "leaf1.lock"
     path.write_text(json.dumps({**json.loads(path.read_text()), "pid": gone}))
     assert left_behind(tmp_path, "leaf1") is not None
+
+
+def test_rollback_waits_for_the_last_timer_that_dead_runs_left_and_names_each(tmp_path: Path) -> None:
+    clock, recorder = FakeClock(), Recorder()
+    environment = Environment(clock=clock, observer=recorder, state_dir=tmp_path)
+    for device, seconds in (("leaf1", 40.0), ("leaf2", 90.0), ("leaf3", 0.0), ("leaf4", 500.0)):
+        with DeviceLock(tmp_path, device, owner="anna", run=f"r-{device}", clock=clock, expires_s=60.0) as lock:
+            if seconds:
+                lock.arm(clock.unix_s() + seconds)
+            lock.keep()
+    began_s, watch = clock.unix_s(), Stopwatch(clock)
+
+    settle(("leaf1", "leaf2", "leaf3", "leaf9"), environment, watch)  # leaf4 is of no interest
+
+    assert clock.unix_s() - began_s == 90.0
+    assert [(event.device, event.message) for event in recorder.events] == [
+        ("leaf1", "run r-leaf1 died here; its timer runs for 40 s yet"),
+        ("leaf2", "run r-leaf2 died here; its timer runs for 90 s yet"),
+    ]
+    assert [timing.stage for timing in watch.timings] == ["settle"]
+    settle(("leaf1", "leaf2"), environment, watch)
+    assert clock.unix_s() - began_s == 90.0
