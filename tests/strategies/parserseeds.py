@@ -58,7 +58,8 @@ def json_of(value: object) -> str:
 def planned() -> Any:
     """A fabric of two leaves and a spine, its plan, and what a run writes of it: the seeds of the documents."""
     source = random.Random(6)  # noqa: S311  # test data
-    fabric = build(source.choice, defaults_only=False, name="fuzzed")
+    choose: Any = source.choice
+    fabric = build(choose, defaults_only=False, name="fuzzed")
     return fabric, make_plan(fabric, capabilities_of)
 
 
@@ -120,7 +121,7 @@ def through_file(text: str, name: str, read: Callable[[Path], object]) -> object
 def read_target_tree(text: str) -> object:
     """Reads the listing of configfs as the host's `find` and `grep` print it, the two apart by an empty line."""
     paths, _, values = text.partition("\n\n")
-    outputs = {
+    outputs: dict[tuple[str, ...], ExecResult] = {
         ("find", target.ROOT, "-maxdepth", "5"): ExecResult(0, paths, ""),
         ("grep", "-rs", "", target.ROOT): ExecResult(0, values, ""),
     }
@@ -138,13 +139,13 @@ def read_answers(text: str) -> object:
     return batch.ask(_Says(), (("true",), "/x"))
 
 
-def read_performed(text: str) -> object:
+def read_performed(text: str) -> None:
     class _Says(RecordedExecutor):
         def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> ExecResult:
             del argv, stdin
             return ExecResult(0, text, "")
 
-    return batch.perform_together(_Says(), ACTIONS[:2], host="gpu1")
+    batch.perform_together(_Says(), ACTIONS[:2], host="gpu1")
 
 
 def on_frame(read: Callable[[bytes], object]) -> Callable[[str], object]:
