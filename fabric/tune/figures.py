@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from fabric.tune.asking import FULL
 from fabric.tune.report import TuneReport
-from fabric.tune.standing import FULL
 
 __all__ = ("pareto_svg", "scaling_svg")
 

@@ -12,7 +12,7 @@ from typing import Final
 from fabric.errors import IntentError, Problem
 from fabric.policy import ShardPolicy, checked, problems
 
-__all__ = ("NAMES", "Knobs", "Space", "connect_defaults", "ladder", "serial")
+__all__ = ("NAMES", "NUMBERS", "Knobs", "Space", "connect_defaults", "ladder", "serial")
 
 KIB, MIB = 1 << 10, 1 << 20
 NAMES: Final = ("queues", "depth", "transfer_bytes", "dealing", "target_bytes", "receiver_bytes")

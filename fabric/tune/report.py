@@ -6,11 +6,12 @@
 from dataclasses import dataclass
 
 from fabric.qos import UNKNOWN, Known
+from fabric.tune.asking import FULL, baselines
 from fabric.tune.knobs import Knobs
 from fabric.tune.model import Advice
 from fabric.tune.outcome import Chosen, Goal, Limits, Outcome, Trial, flaws
-from fabric.tune.search import Search, baselines
-from fabric.tune.standing import FULL, Book, mean_outcome
+from fabric.tune.search import Search
+from fabric.tune.standing import Book, mean_outcome
 from fabric.tune.usl import ScalingLaw
 
 __all__ = ("Baseline", "CurvePoint", "LossEvidence", "ParetoPoint", "Row", "TuneReport", "make_report")

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import sqrt
+from math import inf, log10, sqrt
 from statistics import fmean, median, stdev
 
-from fabric.qos import Known, known
+from fabric.qos import UNKNOWN, Known, known
+from fabric.tune.asking import FULL
+from fabric.tune.essence import Essence, are_beside, essence
 from fabric.tune.journal import Told
 from fabric.tune.knobs import Knobs
 from fabric.tune.outcome import Goal, Limits, Outcome, flaws, score
 from fabric.tune.student import half_width
 
-__all__ = ("FULL", "Book", "Standing", "mean_outcome")
+__all__ = ("Book", "Standing", "are_twins", "mean_outcome")
 
-FULL = 1.0
+FARTHEST = 1.5  # decades from a limit; beyond it all is equally good or bad
+MOST_FULL = 6  # trials at full fidelity; what is not clear by then is not deployed
+TWIN = 0.002  # of their scores: two settings that differ by less under equal load did the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +30,51 @@ class Standing:
     def flaws(self, limits: Limits) -> tuple[str, ...]:
         """Returns what is wrong with any of its trials, and with the upper end of its pauses or marks.
 
-        The ends are those of one-sided 95 % intervals over the trials at full fidelity: a share that held by luck is
-        likely to exceed its limit once deployed.
+        The ends are those of one-sided 95 % intervals over the trials at full fidelity, once there are as many as there
+        may be: a share that held by luck is likely to exceed its limit once deployed.
         """
         found = dict.fromkeys(flaw for one in self.told for flaw in flaws(one.outcome, limits))
-        full = [one.outcome for one in self.at(FULL)]
-        if not found and len(full) > 1:
-            for what, shares, most in (
-                ("paused", [known(one.pause_share, 1.0) for one in full], limits.pause_share_max),
-                ("marked", [known(one.marks_share, 1.0) for one in full], limits.marks_share_max),
-            ):
-                upper = fmean(shares) + half_width(shares, sides=1)
-                if upper > most:
-                    found[f"may be {what} {upper:.2%}"] = None
+        if not found and len(self.at(FULL)) >= MOST_FULL:
+            found |= dict.fromkeys(self._doubts(limits))
         return tuple(found)
+
+    def is_open(self, limits: Limits) -> bool:
+        """Returns whether more trials have to show that its pauses and marks hold their limits."""
+        few = len(self.at(FULL)) < MOST_FULL and self.is_near(limits)
+        return few and any(self._doubts(limits))
+
+    def _doubts(self, limits: Limits) -> Iterator[str]:
+        full = [one.outcome for one in self.at(FULL)]
+        for what, shares, most in (
+            ("paused", [known(one.pause_share, 1.0) for one in full], limits.pause_share_max),
+            ("marked", [known(one.marks_share, 1.0) for one in full], limits.marks_share_max),
+        ):
+            upper = fmean(shares) + half_width(shares, sides=1) if shares else inf
+            if upper > most and most < 1:
+                yield f"may be {what} {upper:.2%}"
+
+    def excess(self, limits: Limits) -> float:
+        """Returns how far it is from what may be deployed, in decades: above 0 when it may not, below when it may."""
+        worst = max(_excess(one.outcome, limits) for one in self.told)
+        return max(worst, 0.1) if self.flaws(limits) else min(worst, -0.01)
+
+    @property
+    def has_lost(self) -> bool:
+        """Returns whether it is known to have lost; UNKNOWN says nothing of other settings."""
+        return any(known(one.outcome.lost, 0) for one in self.told)
+
+    @property
+    def was_lucky(self) -> bool:
+        """Returns whether it lost in some of its trials and not in others."""
+        return len({known(one.outcome.lost, 0) > 0 for one in self.told}) == 2
+
+    def is_near(self, limits: Limits) -> bool:
+        """Returns whether a trial came to half of what pauses or marks may be."""
+        return any(
+            known(one.outcome.pause_share, 1.0) > limits.pause_share_max / 2
+            or known(one.outcome.marks_share, 1.0) > limits.marks_share_max / 2
+            for one in self.told
+        )
 
     def score(self, goal: Goal) -> float:
         """Returns the mean over its trials, each as heavy as its fidelity."""
@@ -60,15 +95,19 @@ class Book:
     """All trials of a study.
 
     Attributes:
+        fan_in: targets that send to one receiver.
         raised_at: number of trials told when the leading score last rose by more than 1 % and two standard errors, or
             the leader fell: then the search begins anew from a lower one.
     """
 
     limits: Limits
     goal: Goal
+    fan_in: int = 1
     told: list[Told] = field(default_factory=list)
     raised_at: int = 0
     _lead: float = 0.0
+    _lost: set[Knobs] = field(default_factory=set)
+    _lucky: dict[Knobs, Essence] = field(default_factory=dict)
     _by_knobs: dict[Knobs, Standing] = field(default_factory=dict)
 
     def add(self, told: Told) -> None:
@@ -77,6 +116,10 @@ class Book:
         knobs = told.trial.knobs
         before = self._by_knobs.get(knobs)
         self._by_knobs[knobs] = Standing(knobs, (*(before.told if before else ()), told))
+        if self._by_knobs[knobs].has_lost:
+            self._lost.add(knobs)
+            if self._by_knobs[knobs].was_lucky:
+                self._lucky[knobs] = essence(knobs, self.fan_in)
         leader = self.leader()
         lead = leader.score(self.goal) if leader else 0.0
         sure = max(0.01, 2 * self.noise())
@@ -94,9 +137,29 @@ class Book:
         yield from self._by_knobs.values()
 
     def ranked(self) -> list[Standing]:
-        """Returns the feasible settings, best first."""
-        feasible = [one for one in self.standings() if not one.flaws(self.limits)]
-        return sorted(feasible, key=lambda one: -one.score(self.goal))
+        """Returns the feasible settings, best first.
+
+        Those are left out that did the same as one that fell at full fidelity, and those that loss forbids.
+        """
+        feasible, fallen = [], []
+        for one in self.standings():
+            if not one.flaws(self.limits):
+                feasible.append(one)
+            elif one.at(FULL):
+                fallen.append(one)
+        able = [
+            one
+            for one in feasible
+            if not any(are_twins(one, other) for other in fallen) and not self.is_forbidden(one.knobs)
+        ]
+        return sorted(able, key=lambda one: -one.score(self.goal))
+
+    def is_forbidden(self, knobs: Knobs) -> bool:
+        """Returns whether the setting is above one that lost, or beside one that lost by chance: it may be as lucky."""
+        if any(knobs.covers(bad) for bad in self._lost):
+            return True
+        place = essence(knobs, self.fan_in) if self._lucky else None
+        return place is not None and any(are_beside(place, there) for there in self._lucky.values())
 
     def leader(self) -> Standing | None:
         """Returns the best feasible setting."""
@@ -110,6 +173,36 @@ class Book:
             if len(scores) > 1 and fmean(scores) > 0:
                 found.append(stdev(scores) / fmean(scores) / sqrt(len(scores)))
         return median(found) if found else 0.0
+
+
+def are_twins(one: Standing, other: Standing) -> bool:
+    """Returns whether two settings did the same wherever both were measured under equal load."""
+    theirs = {(told.trial.fidelity, told.trial.seed): told.outcome for told in other.told}
+    pairs = [
+        (told.outcome, theirs[told.trial.fidelity, told.trial.seed])
+        for told in one.told
+        if (told.trial.fidelity, told.trial.seed) in theirs
+    ]
+    return bool(pairs) and all(
+        abs(ours - others) <= TWIN * max(ours, others)
+        for mine, twin in pairs
+        for ours, others in ((mine.bytes_per_s, twin.bytes_per_s), (mine.p50_ns, twin.p50_ns))
+    )
+
+
+def _excess(outcome: Outcome, limits: Limits) -> float:
+    found = [-FARTHEST]
+    if outcome.lost is UNKNOWN or outcome.errors:
+        found.append(1.0)
+    elif outcome.lost:
+        found.append(0.5 + log10(outcome.lost) / 3)
+    shares = ((outcome.pause_share, limits.pause_share_max), (outcome.marks_share, limits.marks_share_max))
+    for share, most in (*shares, (outcome.p99_ns, limits.p99_max_ns)):
+        if most and share is UNKNOWN and most < 1:
+            found.append(1.0)
+        elif most and share is not UNKNOWN and share > 0:
+            found.append(log10(share / most))
+    return min(FARTHEST, max(found))
 
 
 def mean_outcome(told: tuple[Told, ...]) -> Outcome:

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from fabric.errors import FabricError
 from fabric.serial import to_json
+from fabric.tune.asking import CONNECT, DEFAULT, FULL, Ask, baselines
+from fabric.tune.confirming import WORTH
 from fabric.tune.journal import Journal, JournalError, Told
 from fabric.tune.knobs import Space
 from fabric.tune.outcome import Chosen, Goal, Limits, Outcome, Trial
 from fabric.tune.path import PathModel
 from fabric.tune.report import TuneReport, make_report
-from fabric.tune.search import CONNECT, DEFAULT, WORTH, Ask, Search, baselines
-from fabric.tune.standing import FULL, Book, Standing, mean_outcome
+from fabric.tune.search import Search
+from fabric.tune.standing import Book, Standing, mean_outcome
 from fabric.tune.student import paired_gain
 
 __all__ = ("BUDGET", "Tuner")
@@ -53,7 +55,7 @@ class Tuner:
     ) -> None:
         if budget < 12:
             raise FabricError("the budget is too small to compare anything", expected="12 or more", found=str(budget))
-        self._book = Book(limits, goal)
+        self._book = Book(limits, goal, model.fan_in)
         self._search = Search(space, model, self._book, seed, budget)
         self._asks: Iterator[Ask] = self._search.asks()
         self._due: Trial | None = None
@@ -112,7 +114,7 @@ class Tuner:
         A setting stands in for the best default only where the 95 % interval of their paired difference is above 1 %.
         """
         goal, limits = self._book.goal, self._book.limits
-        able = [one for one in self._book.ranked() if len(one.at(FULL)) >= LEAST_FULL]
+        able = self._able()
         if not able:
             return None
         names = {knobs: name for name, knobs in baselines(self._search.space, self._search.model).items()}
@@ -131,6 +133,13 @@ class Tuner:
             if name in {CONNECT, DEFAULT} and knobs in self._book
         )
         return _chosen(able[0], None, "", (0.0, 0.0), why)
+
+    def _able(self) -> list[Standing]:
+        """Returns what may be deployed, best first: what was confirmed, else what was confirmed most."""
+        limits = self._book.limits
+        ranked = [one for one in self._book.ranked() if len(one.at(FULL)) >= LEAST_FULL and not one.is_open(limits)]
+        settled = [one for one in ranked if self._search.confirmation.is_settled(one)]
+        return settled or sorted(ranked, key=lambda one: -len(one.at(FULL)))
 
     def report(self) -> TuneReport:
         """Returns all of it as data."""

@@ -15,6 +15,7 @@ the tuner. A truth is feasible when nothing was lost in any of its runs and the 
 import argparse
 import json
 import os
+import secrets
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -54,6 +55,7 @@ class Result:
     """One draw."""
 
     seed: int
+    family: str
     what: str
     points: int
     optimum: Truth | None
@@ -193,6 +195,7 @@ def contest(seed: int, *, has_search: bool = True) -> Result:
     end = time.process_time()
     return Result(
         seed=seed,
+        family=plant.family,
         what=f"{plant.family} {plant.targets}->{plant.receivers} {'pfc' if plant.pfc else 'lossy'}",
         points=points,
         optimum=optimum,
@@ -215,48 +218,57 @@ def line(one: Result) -> str:
         return f"{truth.bytes_per_s / 1e9:6.3f}{' ' if truth.is_feasible(one.limits) else '!'}"
 
     return (
-        f"{one.seed:5} {one.what:22} {rate(one.optimum)} {rate(one.chosen)} {one.ratio:6.3f} {rate(one.connect)}"
+        f"{one.seed:6} {one.what:22} {rate(one.optimum)} {rate(one.chosen)} {one.ratio:6.3f} {rate(one.connect)}"
         f" {rate(one.one_serial)} {one.trials:3} {one.infeasible_trials:3}  {one.seconds[0]:4.0f} {one.seconds[1]:4.0f}  "
         f"{'; '.join(one.failures()) or 'ok'} [{one.stopped}]"
     )
 
 
-HEAD = " seed family, fan-in         optimum  chosen  ratio connect  serial  n  inf  exh s tune s (GB/s; ! infeasible)"
+FRESH = 1_000_000  # first seeds are drawn below it
+HEAD = "  seed family, fan-in         optimum  chosen  ratio connect  serial  n  inf  exh s tune s (GB/s; ! infeasible)"
+
+
+def summary(results: Sequence[Result], first: int, seconds: float) -> dict[str, object]:
+    """Returns the figures of the bar; `failed` is empty where it holds."""
+    families = {one.family for one in results}
+    return {
+        "bar": "5.3 model: tuner against an exhaustive search",
+        "draws": len(results),
+        "first_seed": first,
+        "points": min(one.points for one in results),
+        "worst_ratio": round(min(one.ratio for one in results), 4),
+        "worst_ratio_of": {
+            family: round(min(one.ratio for one in results if one.family == family), 4) for family in sorted(families)
+        },
+        "most_trials": max(one.trials for one in results),
+        "infeasible_deployed": sum(
+            one.chosen is not None and not one.chosen.is_feasible(one.limits) for one in results
+        ),
+        "failed": [one.seed for one in results if any(one.failures())],
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(sum(sum(one.seconds) for one in results), 1),
+        "load": round(os.getloadavg()[0], 1),
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--first", type=int, default=None, help="seed of the first draw; none: drawn")
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
+    first = secrets.randbelow(FRESH) if given.first is None else given.first
     start = time.monotonic()
+    print(f"first seed {first}; the same draws again: --first {first}")
     print(HEAD)
     results = []
     with ProcessPoolExecutor(given.jobs) as pool:
-        for one in pool.map(contest, range(given.first, given.first + given.draws)):
+        for one in pool.map(contest, range(first, first + given.draws)):
             results.append(one)
             print(line(one), flush=True)
-    failed = [one for one in results if any(one.failures())]
-    print(
-        json.dumps(
-            {
-                "bar": "5.3 model: tuner against an exhaustive search",
-                "draws": len(results),
-                "first_seed": given.first,
-                "points": min(one.points for one in results),
-                "worst_ratio": round(min(one.ratio for one in results), 4),
-                "most_trials": max(one.trials for one in results),
-                "infeasible_deployed": sum(
-                    one.chosen is not None and not one.chosen.is_feasible(one.limits) for one in results
-                ),
-                "failed": [one.seed for one in failed],
-                "seconds": round(time.monotonic() - start, 1),
-                "load": round(os.getloadavg()[0], 1),
-            }
-        )
-    )
-    return int(bool(failed))
+    figures = summary(results, first, time.monotonic() - start)
+    print(json.dumps(figures))
+    return int(bool(figures["failed"]))
 
 
 if __name__ == "__main__":

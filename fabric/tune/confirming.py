@@ -1,0 +1,119 @@
+"""The end of a search: finalists and the best default, interleaved over equal seeds at full fidelity.
+
+| what stands in doubt | until how many trials |
+|---|---|
+| whoever leads, whoever follows, the best default | 3 |
+| whether the leader is ahead of the default by what is worth it | 5 |
+| whether pauses or marks of the leader hold their limits, where they come near | 6 |
+| whether the leader never loses, where other settings of this study lost | 8 |
+
+When a finalist falls and enough trials are left, the search looks for another one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fabric.tune.asking import CONNECT, DEFAULT, FIRST_SEED, FULL, Ask, baselines
+from fabric.tune.knobs import Knobs, Space
+from fabric.tune.path import PathModel
+from fabric.tune.standing import Book, Standing, are_twins
+from fabric.tune.student import paired_gain
+
+__all__ = ("PAIRS", "WORTH", "Confirmation")
+
+FINALISTS: Final = 2
+PAIRS, MOST_PAIRS = 3, 5
+CLEAN: Final = 8  # a setting that loses in every tenth trial passes 3 of them in 73 of 100 cases, 8 in 43
+TRIES: Final = 2  # that another search has to have, besides its confirmation
+WORTH: Final = 0.01  # the whole interval of a gain has to be above it: simulation study 4.4
+
+
+@dataclass(slots=True)
+class Confirmation:
+    """The last phase, entered anew after each return to the search."""
+
+    space: Space
+    model: PathModel
+    book: Book
+    budget: int
+
+    def asks(self) -> Iterator[Ask]:
+        """Yields each measurement; returns early when a finalist fell and another may be looked for."""
+        while self.left > 0 and (one := self._next()) is not None:
+            yield Ask(one.knobs, FULL, FIRST_SEED + len(one.at(FULL)), "confirmation")
+            if self.book[one.knobs].flaws(self.book.limits) and self.may_search:
+                return
+
+    @property
+    def left(self) -> int:
+        """Returns how many trials are left."""
+        return self.budget - len(self.book.told)
+
+    @property
+    def may_search(self) -> bool:
+        """Returns whether another setting could still be found and confirmed."""
+        return self.left >= TRIES + self._least()
+
+    def needed(self) -> int:
+        """Returns how many trials it would take now, if none falls and all is clear at once."""
+        finalists = self.finalists()
+        counts = [self._least(), *(PAIRS for _ in finalists[1:])]
+        return sum(max(0, count - len(one.at(FULL))) for one, count in zip(finalists, counts, strict=False))
+
+    def spare(self, *, is_first: bool) -> int:
+        """Returns the trials to keep besides: at first so many that another search is possible when one falls."""
+        return TRIES + PAIRS if is_first else PAIRS
+
+    def is_settled(self, one: Standing) -> bool:
+        """Returns whether enough was measured to deploy it."""
+        return len(one.at(FULL)) >= self._least() and not one.is_open(self.book.limits)
+
+    def finalists(self) -> list[Standing]:
+        """Returns the leader, who follows it, and the best default."""
+        default = self._default()
+        others = [one for one in self.book.ranked() if one is not default]
+        able = [one for one in others if len(one.at(FULL)) + self.left >= self._least()] or others
+        begun = [one for one in able if one.at(FULL)]
+        chosen = (begun or able)[:1]
+        fresh = [one for one in able if not any(_are_kin(one.knobs, other.knobs) for other in chosen)]
+        for one in (*begun, *fresh, *able):
+            is_other = one not in chosen and not any(are_twins(one, other) for other in chosen)
+            if len(chosen) < FINALISTS and is_other:
+                chosen.append(one)
+        return chosen if default is None else [*chosen, default]
+
+    def _next(self) -> Standing | None:
+        """Returns whoever needs another trial and has had the fewest."""
+        finalists = self.finalists()
+        late = [one for place, one in enumerate(finalists) if self._needs(one, is_first=place == 0)]
+        if not late and len(finalists) > 1 and self._default() is not None and not self._is_certain():
+            pair = (finalists[0], finalists[-1])
+            late = [one for one in pair if len(one.at(FULL)) < MOST_PAIRS]
+        return min(late, key=lambda one: len(one.at(FULL)), default=None)
+
+    def _needs(self, one: Standing, *, is_first: bool) -> bool:
+        return not self.is_settled(one) if is_first else len(one.at(FULL)) < PAIRS
+
+    def _least(self) -> int:
+        """Returns how many trials at full fidelity a setting needs that is to be deployed."""
+        defaults = set(baselines(self.space, self.model).values())
+        lost = any(one.has_lost for one in self.book.standings() if one.knobs not in defaults)
+        return CLEAN if lost else PAIRS
+
+    def _default(self) -> Standing | None:
+        named = baselines(self.space, self.model)
+        return next((one for one in self.book.ranked() if one.knobs in (named[CONNECT], named[DEFAULT])), None)
+
+    def _is_certain(self) -> bool:
+        """Returns whether the leader is ahead of the default by what is worth it, or is not, for certain."""
+        last = self.finalists()
+        low, high = paired_gain(last[0].by_seed(self.book.goal), last[-1].by_seed(self.book.goal))
+        return low > WORTH or high < WORTH
+
+
+def _are_kin(one: Knobs, other: Knobs) -> bool:
+    """Returns whether the two differ in queues, depth and dealing alone."""
+    return all(
+        getattr(one, name) == getattr(other, name) for name in ("transfer_bytes", "target_bytes", "receiver_bytes")
+    )

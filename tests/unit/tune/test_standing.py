@@ -1,0 +1,87 @@
+"""What the trials of a setting say together: open questions, twins, luck."""
+
+from dataclasses import replace
+
+import pytest
+
+from fabric.qos import UNKNOWN
+from fabric.tune import Goal, Knobs, Outcome, Trial
+from fabric.tune.journal import Told
+from fabric.tune.standing import Book, Standing, are_twins
+from tests.unit.tune.worlds import KIB, LIMITS, MIB, outcome
+
+KNOBS = Knobs(4, 4, 64 * KIB, "least-bytes", MIB, MIB)
+AWAY = replace(KNOBS, queues=1, depth=1, transfer_bytes=512 * KIB)
+
+
+def standing(*outcomes: Outcome, knobs: Knobs = KNOBS, fidelity: float = 1.0) -> Standing:
+    told = (Told(Trial(at, knobs, fidelity, 301 + at), one) for at, one in enumerate(outcomes))
+    return Standing(knobs, tuple(told))
+
+
+def paused(*shares: float) -> Standing:
+    return standing(*(outcome(1e9, paused=share) for share in shares))
+
+
+def book(*standings: Standing) -> Book:
+    found = Book(LIMITS, Goal.THROUGHPUT)
+    for one in standings:
+        for told in one.told:
+            found.add(told)
+    return found
+
+
+def test_shares_near_the_limit_are_open_until_six_trials_have_shown_them() -> None:
+    assert paused(0.002, 0.009).is_open(LIMITS)
+    assert not paused(0.002, 0.009).flaws(LIMITS)
+    late = paused(0.002, 0.009, 0.0095, 0.0099, 0.009, 0.002)
+    assert not late.is_open(LIMITS)
+    assert any("may be paused" in flaw for flaw in late.flaws(LIMITS))
+
+
+def test_shares_far_from_the_limit_are_never_open() -> None:
+    assert not paused(0.0, 0.001).is_open(LIMITS)
+
+
+def test_excess_is_below_zero_exactly_where_it_may_be_deployed() -> None:
+    assert paused(0.001).excess(LIMITS) == pytest.approx(-1)
+    assert paused(0.1).excess(LIMITS) == pytest.approx(1)
+    assert standing(outcome(1e9, lost=1)).excess(LIMITS) > 0
+    assert standing(replace(outcome(1e9), lost=UNKNOWN)).excess(LIMITS) > 0
+    assert standing(replace(outcome(1e9), errors=1)).excess(LIMITS) > 0
+
+
+def test_twins_are_those_that_did_the_same_under_equal_load() -> None:
+    other = replace(KNOBS, depth=64)
+    same, near = standing(outcome(1e9), outcome(2e9)), standing(outcome(1.001e9), outcome(2e9), knobs=other)
+    assert are_twins(same, near)
+    assert not are_twins(same, standing(outcome(1e9), outcome(2.1e9), knobs=other))
+    assert not are_twins(same, standing(outcome(1e9), knobs=other, fidelity=1 / 3))
+
+
+def test_the_twin_of_one_that_fell_is_not_ranked() -> None:
+    twin = replace(KNOBS, queues=1)
+    fell = standing(outcome(2e9), outcome(2e9, paused=0.5))
+    found = book(fell, standing(outcome(2e9), knobs=twin), standing(outcome(1e9), knobs=AWAY))
+    assert [one.knobs for one in found.ranked()] == [AWAY]
+
+
+def test_beside_one_that_lost_by_chance_nothing_is_deployed() -> None:
+    lucky = standing(outcome(2e9), outcome(2e9, lost=3))
+    beside = replace(KNOBS, queues=3)
+    found = book(lucky, standing(outcome(1e9), knobs=beside), standing(outcome(1.5e9), knobs=AWAY))
+    assert found.is_forbidden(beside)
+    assert not found.is_forbidden(AWAY)
+    assert [one.knobs for one in found.ranked()] == [AWAY]
+
+
+def test_beside_one_that_always_lost_the_lower_one_may_be_deployed() -> None:
+    below, above = replace(KNOBS, queues=3), replace(KNOBS, queues=6)
+    found = book(standing(outcome(2e9, lost=3), outcome(2e9, lost=3)))
+    assert not found.is_forbidden(below)
+    assert found.is_forbidden(above)
+
+
+def test_unknown_loss_forbids_no_other_setting() -> None:
+    found = book(standing(replace(outcome(2e9), lost=UNKNOWN)))
+    assert not found.is_forbidden(replace(KNOBS, queues=6))
