@@ -187,10 +187,12 @@ def _designed(redesign: Callable[[], PartChange] | None) -> PartChange | None:
 
 
 def _has_half_files(change: PartChange, executor: Executor) -> bool:
-    """Whether a process that was killed left half a file, which no design sees."""
-    halves = [half for one in change.forward if isinstance(one, PutFile) for half in half_paths(one.path)]
-    questions: list[Question] = [("test", "-e", path) for path in halves]
-    return any(one.ok for one in ask(executor, questions))
+    """Whether a process that was killed left half a file, or the agent's folder without it, which no design sees."""
+    puts = [one.path for one in change.forward if isinstance(one, PutFile)]
+    paths = [AGENT_PATH, AGENT_PATH.rpartition("/")[0], *(half for path in puts for half in half_paths(path))]
+    questions: list[Question] = [("test", "-e", path) for path in paths]
+    agent, folder, *halves = (one.ok for one in ask(executor, questions))
+    return any(halves) or (AGENT_PATH in puts and folder and not agent)
 
 
 def _settle(change: PartChange, redesign: Callable[[], PartChange], clock: Clock) -> None:

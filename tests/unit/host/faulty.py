@@ -48,9 +48,10 @@ FOR_GOOD = frozenset({Fault.LOST, Fault.LOST_AFTER, Fault.LOST_AMID, Fault.REBOO
 
 @dataclass
 class FaultyModel(Model):
-    """The host. `steps` says what was asked, by its number; the one with the number `at` has the fault."""
+    """The host. `steps` says what was asked, by its number; the one with the number `at`, or named so, has the fault."""
 
     at: int = -1
+    at_step: str = ""
     fault: Fault | None = None
     steps: list[str] = field(default_factory=list)
     lost: str = ""
@@ -58,6 +59,12 @@ class FaultyModel(Model):
     inside: bool = False
     when_struck: Callable[[], None] = lambda: None
     stubborn: bool = False
+
+    def _is_here(self, step: str) -> bool:
+        """Notes the step; returns whether the fault is planted here."""
+        self.steps.append(step)
+        named = bool(self.at_step) and self.at_step in step and not self.has_struck
+        return named or len(self.steps) - 1 == self.at
 
     # --- the wire ---
 
@@ -84,9 +91,7 @@ class FaultyModel(Model):
         if self.lost and self.fault in FOR_GOOD:
             raise HostError("there is no connection to the host", found=self.lost)
         self.lost = ""
-        number = len(self.steps)
-        self.steps.append(step)
-        if number != self.at:
+        if not self._is_here(step):
             return work()
         if self.fault in DELAYED:
             work()
@@ -97,9 +102,7 @@ class FaultyModel(Model):
     def _batch(self, stdin: bytes) -> ExecResult:
         answers = []
         for question in json.loads(stdin):
-            number = len(self.steps)
-            self.steps.append(f"? {question if isinstance(question, str) else ' '.join(question)}"[:110])
-            if number == self.at:
+            if self._is_here(f"? {question if isinstance(question, str) else ' '.join(question)}"[:110]):
                 self._struck()
                 answers.append([1, "", "refused by the test"])
                 continue
@@ -110,9 +113,7 @@ class FaultyModel(Model):
     def _agent(self, stdin: bytes) -> ExecResult:
         actions = actions_from_json(json.loads(stdin))
         for done, action in enumerate(actions):
-            number = len(self.steps)
-            self.steps.append(f"… {command(action)}")
-            struck = number == self.at
+            struck = self._is_here(f"… {command(action)}")
             if struck and self.fault is Fault.KILLED_GOES_ON:
                 self.has_struck = True
             elif struck and self.fault not in DELAYED:
@@ -185,6 +186,7 @@ class FaultyModel(Model):
     def mended(self, reachable: set[tuple[str, str]]) -> None:
         """Ends the fault: the host is there, has room, its units start, targets answer."""
         self.fault, self.at, self.lost, self.is_full, self.stubborn = None, -1, "", False, False
+        self.at_step = ""
         self.reachable = set(reachable)
         self.when_struck = lambda: None
         for one in self.controllers.values():

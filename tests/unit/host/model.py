@@ -194,6 +194,8 @@ class Model:
             return found[1] in self.rdma
         if found := re.fullmatch(r"/sys/kernel/config/rdma_cm/([^/]+)", path):
             return found[1] in self.cm_folders
+        if path in {"/sys/class/nvme", "/sys/class/infiniband"}:
+            return True
         known = path in self.folders or path in self.devices or path in self.nvmet.paths
         return known or self._text(path) is not None
 

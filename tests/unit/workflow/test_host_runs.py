@@ -102,7 +102,7 @@ def test_newer_run_that_added_a_connection_keeps_it(world: World) -> None:
 
 def test_older_run_that_was_killed_is_not_taken_back_over_a_newer_one(world: World) -> None:
     old = world.run(HOST)
-    world.model.at, world.model.fault = 35, Fault.KILLED
+    world.model.at_step, world.model.fault = "… systemctl daemon-reload", Fault.KILLED
     with pytest.raises(KilledError):
         world.do("nic", old, "host1")
     world.model.mended(world.model.reachable)
@@ -121,7 +121,7 @@ def test_way_back_that_was_cut_off_is_taken_by_the_next_and_by_the_way_back_of_t
     before = world.model.snapshot()
     old = provide(world, HOST, "nic")
     back = world.back_of(old)
-    world.model.at, world.model.fault = len(world.model.steps) + 25, Fault.LOST
+    world.model.at_step, world.model.fault = "… rdma link delete", Fault.LOST
     assert world.do("back", back, "host1", of="nic") == "uncertain"
     world.model.mended(world.model.reachable)
     assert take_back(world, back, "nic").outcome == "committed"
@@ -150,7 +150,7 @@ def test_host_at_which_another_run_is_stays_untouched_and_says_whose_it_is(world
 
 def test_part_that_does_not_end_well_lets_go_of_the_host(world: World) -> None:
     run = world.run(HOST)
-    world.model.at, world.model.fault = 12, Fault.REFUSED
+    world.model.at_step, world.model.fault = "… ip link set dev data0 mtu", Fault.REFUSED
     assert world.do("nic", run, "host1", hold=True) == "rolled-back"
     assert "/run/fabricctl/lock" not in world.model.files
 
