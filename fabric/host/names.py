@@ -26,7 +26,7 @@ _RDMA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")  # Linux IB_DEVICE
 _MODULE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,55}")  # Linux MODULE_NAME_LEN
 _PCI: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 # NVM Express Base Specification 2.0, section 4.5; a comma would end the kernel's option, a space our argument
-_NQN: Final = re.compile(r"nqn\.\d{4}-(0[1-9]|1[0-2])\.[A-Za-z0-9][A-Za-z0-9.-]*(:[A-Za-z0-9._:/+=@-]+)?")
+_NQN: Final = re.compile(r"nqn\.[0-9]{4}-(0[1-9]|1[0-2])\.[A-Za-z0-9][A-Za-z0-9.-]*(:[A-Za-z0-9._:/+=@-]+)?")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SETTING: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _BLOCK: Final = re.compile(r"/[A-Za-z0-9._/:+-]+")
@@ -83,8 +83,8 @@ def nqn(text: str) -> str:
         HostError: it is none.
     """
     expected = "a name such as nqn.2026-01.net.example:kv1, at most 223 bytes"
-    if len(text.encode()) > _NQN_BYTES:
-        raise HostError("this NQN is too long", found=f"{len(text.encode())} bytes", expected=expected)
+    if len(text) > _NQN_BYTES:  # of a text that fits the pattern each character is a byte
+        raise HostError("this NQN is too long", found=f"{len(text)} characters", expected=expected)
     return _checked(_NQN, text, "NQN", expected)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fabric.errors import HostError, PlanError, UnsupportedFeatureError
+from fabric.host import names
 from fabric.host.actions import (
     Action,
     ControllerAttribute,
@@ -483,3 +484,11 @@ def test_what_is_made_anew_has_the_identity_that_it_had() -> None:
     kept = identified(planned_target(target(HOSTNQN)), NvmetState((stood,)))
     assert (kept.subsystems[0].serial, kept.subsystems[0].uuids) == ("0123", ((1, "their-own"),))
     assert Write(f"{SUB}/namespaces/1/device_uuid", "their-own") in target_actions(kept)
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800nqn.2026-01.net.example:kv", "nqn.٢٠٢٦-01.net.example:kv", f"nqn.2026-01.a:{'ä' * 300}"]
+)
+def test_a_name_in_half_characters_or_other_digits_is_no_nqn(text: str) -> None:
+    with pytest.raises(HostError):
+        names.nqn(text)
