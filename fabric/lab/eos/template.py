@@ -17,9 +17,9 @@ Values: TypeAlias = Mapping[str, str]
 
 _PARTS: Final = re.compile(r"\[|\]|[^\s\[\]]+")
 _WORD: Final = re.compile(r"\S+")
-_INTS: Final = re.compile(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
+_INTS: Final = re.compile(r"[0-9]{1,18}(-[0-9]{1,18})?(,[0-9]{1,18}(-[0-9]{1,18})?)*")
 _MAX_RANGE: Final = 1024  # more interfaces than any device has; keeps a mistyped range from filling the memory
-_INTERFACE: Final = re.compile(r"([A-Za-z-]+?)(\d[\d/.,-]*)")
+_INTERFACE: Final = re.compile(r"([A-Za-z-]+?)([0-9][0-9/.,-]*)")
 # Abbreviations that EOS prints in prompts and takes as input; source: EOS manual, "Data Transfer" (unconfirmed).
 _INTERFACE_TYPES: Final = ("Ethernet", "Loopback", "Management", "Port-Channel", "Vlan", "Vxlan", "Tunnel")
 
@@ -94,7 +94,7 @@ def interface_names(text: str) -> tuple[str, ...]:
         return ()
     names: list[str] = []
     for part in match[2].split(","):
-        ends = re.fullmatch(r"((?:\d+/)*)(\d+)(?:-(\d+))?(\.\d+)?", part)
+        ends = re.fullmatch(r"((?:[0-9]{1,6}/)*)([0-9]{1,6})(?:-([0-9]{1,6}))?(\.[0-9]{1,6})?", part)
         if ends is None:
             return ()
         low, high = int(ends[2]), int(ends[3] or ends[2])
