@@ -163,11 +163,11 @@ class World:
     def do(
         self, part: str, run: Path, host: str, *, of: str = "", holder: Holder | None = None, hold: bool = False
     ) -> str:
-        """Returns the outcome that the run has afterwards, "killed" for none."""
-        answer = self._answer(HostTask(part, host, run, of=of, disruptive=True, hold=hold), holder)
+        """Returns the outcome that the run has afterwards, "unrecorded" for none."""
+        self._answer(HostTask(part, host, run, of=of, disruptive=True, hold=hold), holder)
         kind = Part.CONNECT if part == "disconnect" else Part(of or part)
         found = results_of(run).get((host, kind))
-        return found.outcome.value if found else f"unrecorded: {answer.get('msg')}"
+        return found.outcome.value if found else "unrecorded"
 
     def look(self, part: str, run: Path, host: str, *, of: str = "") -> str:
         """Returns what a check mode says."""
@@ -350,7 +350,7 @@ def _sorted(value: object) -> object:
 
 def _wrong(row: Row, ready: _Ready, again: tuple[str, FaultyModel], back: tuple[str, FaultyModel]) -> str:
     """Returns what does not hold, "" when all does."""
-    is_open = row.said in {"killed", *_OPEN} or row.said.startswith("unrecorded")
+    is_open = row.said in {"killed", "unrecorded", *_OPEN}
     should = "intended" if row.said in _WELL else "before"
     if not is_open and row.stands != should:
         return f"says {row.said}, and stands {row.stands}"
@@ -415,7 +415,7 @@ _HEAD: Final = """# Faults of hosts and targets
 Made by `python -m tests.faults_table_hosts`, over a host that keeps state (`tests/unit/host/model.py`). A cell: the outcome
 that the run records, and how the host stands; then how a second provision ends, and the rollback of the run (of a way back:
 the same rollback again, and a provision), each of which must arrive at "intended" and at "before". "killed": nobody was left
-to record one. "…": an action that the agent performs on the host; "?": a question of several in one round trip.
+to record one. "unrecorded": the run folder could not be written, which the task says and the exit code is for. "…": an action that the agent performs on the host; "?": a question of several in one round trip.
 """
 
 if __name__ == "__main__":
