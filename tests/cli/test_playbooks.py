@@ -160,7 +160,7 @@ def test_the_actions_document_themselves(tmp_path: Path) -> None:
         [*command, "fabricctl", "fabricctl_host"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     options = {name: set(one["doc"]["options"]) for name, one in json.loads(done.stdout).items()}
-    assert options["fabricctl_host"] == {"part", "of", "run", "disruptive"}
+    assert options["fabricctl_host"] == {"part", "of", "run", "disruptive", "hold"}
     assert {"verb", "run", "live", "adopt"} <= options["fabricctl"]
 
 
