@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import tarfile
 import threading
 import time
 import urllib.parse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 __all__ = ("Watch", "forms_of", "found_in_files", "run_watched")
 
-_POLL_S = 0.003
+_POLL_S = 0.01
 
 
 def forms_of(secret: str) -> tuple[bytes, ...]:
@@ -40,11 +41,22 @@ def found_in_files(folders: Sequence[Path], secrets: Mapping[str, str], *, but: 
             if any(path.is_relative_to(one) for one in but) or path.is_dir():
                 continue
             with suppress(OSError):  # it went away, or is a socket
-                data = os.fsencode(path.name) + (path.read_bytes() if path.is_file() else b"")
+                data = os.fsencode(path.name) + (_content(path) if path.is_file() else b"")
                 found += [
                     f"{name} in {path}" for name, all_forms in forms.items() if any(one in data for one in all_forms)
                 ]
     return found
+
+
+def _content(path: Path) -> bytes:
+    """Returns a file, and of an archive what lies in it besides: the bytes of a compressed one would hide it."""
+    data = path.read_bytes()
+    if path.name.endswith(".tar.gz"):
+        with tarfile.open(path) as archive:
+            for member in archive.getmembers():
+                held = archive.extractfile(member)
+                data += member.name.encode() + (held.read() if held is not None else b"")
+    return data
 
 
 def _processes() -> list[str]:

@@ -70,8 +70,7 @@ class Place:
             "PYTHONPATH": os.pathsep.join([str(self.folder / "broken")] * break_it + [str(ROOT)]),
         }
         vault = f"--vault-password-file={self.folder / 'keep' / 'vault.password'}"
-        named = ["-i", str(self.folder / "keep" / "site"), vault] if words[0] != "support-bundle" else []
-        argv = [str(FABRICCTL), *words, *named]
+        argv = [str(FABRICCTL), *words, "-i", str(self.folder / "keep" / "site"), vault]
         code, printed = run_watched(argv, self.watch, folder=self.folder / "work", env=env)
         self.said.append((" ".join(words), code, printed))
         return code
@@ -163,6 +162,9 @@ def test_no_secret_is_left_shown_or_passed_on_by_any_verb(place: Place) -> None:
     _ran(place, 0, "provision", "--switches-only", "--disruptive", "--force", "--json")
     run = max((place.folder / "work" / "runs").glob("*-provision*"))
     _ran(place, 0, "rollback", str(run), "--switches-only")
+    for number, words in enumerate((["support-bundle", str(run)], ["support-bundle", str(run), "--anonymize"])):
+        _ran(place, 0, *words, "-o", f"bundle{number}.tar.gz")
+        assert (place.folder / "work" / f"bundle{number}.tar.gz").stat().st_size > 1000
     for name in ("vault", "enable"):  # wrong ones: refused, and not shown
         path = place.folder / "keep" / "site" / "group_vars" / "switches" / "vault.yml"
         texts = {"ansible_password": SECRETS["ssh"], "ansible_become_password": SECRETS["enable"]}
