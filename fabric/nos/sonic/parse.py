@@ -183,7 +183,7 @@ def _watchdog(view: _View, port: str, binding: Fields) -> Known[PortWatchdog | N
     row = view.watchdogs.get(port)
     if row is None:
         never_started = PFC_WD in view.reading.tables or view.reading.whole
-        if not watched or never_started:  # pfcwd_sw_enable alone starts nothing
+        if never_started or watched is None or watched == frozenset():  # pfcwd_sw_enable alone starts nothing
             return None
         return PortWatchdog(priorities=watched)
     # without pfcwd_sw_enable, branches before 2022 watch pfc_enable and later ones nothing: unconfirmed

@@ -254,3 +254,11 @@ def test_every_capability_says_where_it_is_from() -> None:
         "reserved_queues",
         "marks_all_above_kmax",
     }
+
+
+def test_watched_priorities_that_are_no_numbers_are_unknown_and_no_error() -> None:
+    text = '{"PORT": {"Ethernet0": {}}, "PORT_QOS_MAP": {"Ethernet0": {"pfcwd_sw_enable": "three"}}}'
+
+    (port,) = SONIC.parse(text).ports
+
+    assert port.watchdog == PortWatchdog(priorities=UNKNOWN)
