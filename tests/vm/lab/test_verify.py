@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ PACKETS: Final = int(os.environ.get("VERIFY_PACKETS", "20000"))  # the bar asks 
 _LOAD: Final = """\
 span: 8MiB
 phases:
-  - {name: mixed, pattern: all, size: 64KiB, readers: 4, write_percent: 30, seconds: 4}
+  - {name: mixed, pattern: all, size: 64KiB, readers: 4, write_percent: 30, seconds: 6}
 """
 _PROVE: Final = """\
 span: 16MiB
@@ -38,12 +39,18 @@ def _lab(provisioned: Provisioned) -> Driven:
     return driven
 
 
-@pytest.fixture(scope="module", name="sessions")
-def _sessions(lab: Driven, provisioned: Provisioned) -> Iterator[Running]:
+@contextmanager
+def alone(driven: Driven, provisioned: Provisioned) -> Iterator[Running]:
     """Yields sessions to a lab on which nobody else sends: the kernel's connections are ended."""
     for host in ("host1", "host2"):
-        lab.sh(host, "systemctl stop 'fabricctl-nvme-*'; nvme disconnect-all")
-    with running(lab, provisioned.run, _LOAD) as made:
+        driven.sh(host, "systemctl stop 'fabricctl-nvme-*'; nvme disconnect-all")
+    with running(driven, provisioned.run, _LOAD) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", name="sessions")
+def _sessions(lab: Driven, provisioned: Provisioned) -> Iterator[Running]:
+    with alone(lab, provisioned) as made:
         yield made
 
 
@@ -146,7 +153,7 @@ def test_a_watchdog_that_trips_is_named(sessions: Running) -> None:
     site = sessions.driven.site
 
     def storm() -> None:
-        site.ask("fault-add", kind="storm", switch="leaf1", port=HOST_PORT, priority=3, duration_ms=1500)
+        site.ask("fault-add", kind="storm", switch="leaf1", port=HOST_PORT, priority=3, duration_ms=3000)
 
     verdict = sessions.verdict(UnderLoad(storm))
     assert verdict.status is VerdictStatus.FAIL
@@ -165,16 +172,20 @@ def test_a_switch_that_gives_no_counters_lowers_the_grade_and_is_listed(sessions
     assert verdict.packets is not UNKNOWN
 
 
-def test_counters_that_begin_anew_void_the_run(sessions: Running) -> None:
-    def again() -> None:
-        sessions.driven.sh("target1", "rdma link delete rxe_data0; rdma link add rxe_data0 type rxe netdev data0")
-
-    verdict = sessions.verdict(UnderLoad(again))
-    assert verdict.status is VerdictStatus.INVALID
-    assert any("target1" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
-
-
 def test_a_host_that_reboots_under_the_load_voids_the_run(sessions: Running) -> None:
     verdict = sessions.verdict(UnderLoad(lambda: sessions.driven.site.reboot("host2")))
     assert verdict.status is VerdictStatus.INVALID
     assert any("host2" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
+
+
+def test_counters_that_begin_anew_void_the_run(provisioned: Provisioned) -> None:
+    """In a lab of its own: Linux's target does not listen on a device that is made anew."""
+    driven = provisioned.saved.again()
+
+    def again() -> None:
+        driven.sh("target1", "rdma link delete rxe_data0; rdma link add rxe_data0 type rxe netdev data0")
+
+    with alone(driven, provisioned) as sessions:
+        verdict = sessions.verdict(UnderLoad(again))
+    assert verdict.status is VerdictStatus.INVALID
+    assert any("target1" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
