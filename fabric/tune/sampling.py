@@ -13,6 +13,8 @@ from fabric.tune.knobs import NAMES, Space
 
 __all__ = ("Seen", "estimate", "latin_hypercube")
 
+SEEDS = 1 << 32  # numpy takes seeds below it
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -60,7 +62,7 @@ def estimate(space: Space, seen: Sequence[Seen], seed: int) -> Iterator[tuple[in
     }
     study = optuna.create_study(
         direction="maximize",
-        sampler=optuna.samplers.TPESampler(n_startup_trials=1, multivariate=True, seed=seed),
+        sampler=optuna.samplers.TPESampler(n_startup_trials=1, multivariate=True, seed=seed % SEEDS),
     )
     study.add_trials(
         [

@@ -203,6 +203,11 @@ def test_equal_seeds_ask_equal_trials_and_others_do_not(climbed: Tuner) -> None:
     assert first[: len(other)] != other
 
 
+@pytest.mark.parametrize("seed", [-1, 1 << 31, 1 << 70])
+def test_any_seed_will_do(seed: int) -> None:
+    assert any(row.trial.why == "estimator" for row in run(tuner(seed=seed), hill).report().rows)
+
+
 def test_the_same_trial_is_due_until_it_is_told() -> None:
     one = tuner()
     first = one.ask()
