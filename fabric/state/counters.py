@@ -47,6 +47,8 @@ class PortCounters:
         pfc_rx_frames: pause frames received per priority; UNKNOWN where only a total is shown.
         pfc_rx_total: sum where the NOS shows only that.
         pg_dropped_packets: ingress drops per priority group: headroom overflow.
+        rx_packets, tx_packets: good frames of every class. rx_errors: frames that came damaged.
+        rx_discards, tx_discards: good frames of every class that the switch dropped at ingress and at egress.
     """
 
     port: str
@@ -57,3 +59,9 @@ class PortCounters:
     pg_dropped_packets: Known[tuple[Known[int], ...]] = UNKNOWN
     queues: tuple[QueueCounters, ...] = ()
     watchdog: tuple[WatchdogCounters, ...] = ()
+    rx_packets: Known[int] = UNKNOWN
+    tx_packets: Known[int] = UNKNOWN
+    rx_errors: Known[int] = UNKNOWN
+    tx_errors: Known[int] = UNKNOWN
+    rx_discards: Known[int] = UNKNOWN
+    tx_discards: Known[int] = UNKNOWN

@@ -143,7 +143,8 @@ def from_pause(read: PauseCounters) -> tuple[Counter, ...]:
 def from_port(read: PortCounters) -> tuple[Counter, ...]:
     """Returns the counters of one switch port in the house's names.
 
-    `pfc_rx.3`, `pfc_tx.3`, `pfc_rx_total`, `pg_dropped.3`; per queue as the switch labels it `queue.UC3.packets`,
+    `pfc_rx.3`, `pfc_tx.3`, `pfc_rx_total`, `pg_dropped.3`, `rx_packets`, `tx_packets`, `rx_errors`, `tx_errors`,
+    `rx_discards`, `tx_discards`; per queue as the switch labels it `queue.UC3.packets`,
     `.bytes`, `.dropped`, `.dropped_bytes`, `.wred_dropped`, `.marked`; per watchdog `watchdog.3.storms`, `.restored`,
     `.tx_ok`, `.tx_dropped`, `.rx_ok`, `.rx_dropped`. What a switch does not show at all has no counter here.
     """
@@ -153,6 +154,12 @@ def from_port(read: PortCounters) -> tuple[Counter, ...]:
         *_total("pfc_rx_total", read.pfc_rx_total),
         *_total("pfc_tx_total", read.pfc_tx_total),
         *_by_index("pg_dropped", read.pg_dropped_packets),
+        *_total("rx_packets", read.rx_packets),
+        *_total("tx_packets", read.tx_packets),
+        *_total("rx_errors", read.rx_errors),
+        *_total("tx_errors", read.tx_errors),
+        *_total("rx_discards", read.rx_discards),
+        *_total("tx_discards", read.tx_discards),
         *_queues(read),
         *_watchdogs(read),
     )

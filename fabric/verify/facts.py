@@ -80,6 +80,10 @@ class Facts:
         """Returns the hosts and targets that the device talks with."""
         return tuple(sorted(self.partners.get(device, ())))
 
+    def hop_at(self, device: str, place: str) -> Hop | None:
+        """Returns the cable that ends at that port, netdev or RDMA port; None when it is on no way."""
+        return next((hop for hop in self.hops for end in (hop.near, hop.far) if end.is_at(device, place)), None)
+
     def matters(self, reading: Reading) -> bool:
         """Returns whether the counter is about a lossless class, or about all classes alike."""
         index, device = reading.meaning.index, reading.source.device
@@ -96,9 +100,14 @@ class Facts:
     def must_stand(self, reading: Reading) -> bool:
         """Returns whether the counter must not move.
 
-        One that counts all classes alike may, where the same source counts the lossless ones apart.
+        One that counts all classes alike may, where the same source counts the lossless ones apart; errors at a port of
+        a switch that no packet of this run passes may, too.
         """
         if reading.meaning.row.rule is not Rule.ZERO or not self.matters(reading):
+            return False
+        source = reading.source
+        is_of_switch = source.kind is SourceKind.SWITCH and reading.event is Event.LINK_ERROR
+        if is_of_switch and self.hop_at(source.device, source.place) is None:
             return False
         return not (reading.meaning.row.mixed and self._counts_apart(reading))
 

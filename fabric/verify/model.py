@@ -98,6 +98,10 @@ class End:
     kind: SourceKind
     rdma: str = ""
 
+    def is_at(self, device: str, place: str) -> bool:
+        """Returns whether it is that port, by the name of the netdev, of the switch port or of the RDMA port."""
+        return self.device == device and place in {self.port, self.rdma}
+
     def __str__(self) -> str:
         return f"{self.device}/{self.port}"
 

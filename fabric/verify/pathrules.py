@@ -11,7 +11,7 @@ from fabric.verify.facts import Reading, is_above
 from fabric.verify.meanings import AGAIN, LOSS_SEEN
 from fabric.verify.model import Hop, StreamSummary, VerdictStatus
 from fabric.verify.rules import Hit, LocateRule, status_of
-from fabric.verify.scene import Scene, end_of, hop_text, part_text
+from fabric.verify.scene import Scene, hop_text, part_text
 
 __all__ = ("PATH_RULES",)
 
@@ -24,10 +24,9 @@ _DAMAGED: Final = frozenset({"wrong", "torn"})
 
 
 def _link_state(scene: Scene, event: Event, score: int) -> Iterator[Hit]:
-    """Counters of the cable's own state at a host's end."""
-    for one in _moved(scene, event):
-        end = end_of(scene.facts, one.source.device, one.source.place)
-        hop = next((hop for hop in scene.facts.hops if end in {hop.near, hop.far}), None)
+    """Counters of the cable's own state at either end."""
+    for one in _moved_anywhere(scene, event):
+        hop = scene.facts.hop_at(one.source.device, one.source.place)
         place = f"{one.source.device}/{one.source.place}" if hop is None else hop.name
         yield Hit(one.source.device, (place,), f"{one.name} +{one.value}", score, status_of(scene))
 
@@ -191,15 +190,13 @@ def _misdelivered(scene: Scene) -> Iterator[Hit]:
 
 
 def _moved(scene: Scene, *events: Event) -> list[Reading]:
+    """At hosts and targets."""
+    return [one for one in _moved_anywhere(scene, *events) if one.source.kind is not SourceKind.SWITCH]
+
+
+def _moved_anywhere(scene: Scene, *events: Event) -> list[Reading]:
     facts = scene.facts
-    return [
-        one
-        for one in facts.readings
-        if one.source.kind is not SourceKind.SWITCH
-        and one.event in events
-        and facts.must_stand(one)
-        and is_above(one.value)
-    ]
+    return [one for one in facts.readings if one.event in events and facts.must_stand(one) and is_above(one.value)]
 
 
 PATH_RULES: Final = (

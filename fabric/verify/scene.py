@@ -12,9 +12,9 @@ from fabric.verify.conserve import DROPS, Book, Part, books
 from fabric.verify.events import Event
 from fabric.verify.facts import Facts, Reading, add, is_above
 from fabric.verify.meanings import AGAIN, IN_SEEN
-from fabric.verify.model import End, Hop, LinkPath
+from fabric.verify.model import Hop, LinkPath
 
-__all__ = ("Scene", "end_of", "hop_text", "look", "part_text")
+__all__ = ("Scene", "hop_text", "look", "part_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,3 @@ def _misplaced(facts: Facts, found: tuple[Book, ...]) -> Iterator[tuple[str, str
         passed = known(add(one.value for one in queues if not facts.matters(one)), 0)
         if extra > max(1, book.received // 100) and passed >= extra:
             yield book.device, book.port, extra
-
-
-def end_of(facts: Facts, device: str, place: str) -> End | None:
-    """Returns the end at which that netdev or RDMA port is, None when it is on no way."""
-    return next((end for end in facts.ends if end.device == device and place in {end.port, end.rdma}), None)

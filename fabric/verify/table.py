@@ -201,6 +201,9 @@ _NETDEV: Final = (
             ("outbound_pci_buffer_overflow", Event.DEVICE_DROP, _P, _ZERO, Way.IN),
             ("outbound_pci_stalled_wr outbound_pci_stalled_wr_events", Event.SLOW_HOST, _E, _BOUNDED, Way.LOCAL),
             ("tx_pause_storm_warning_events tx_pause_storm_error_events storm_events", Event.STORM, _E, _ZERO, Way.IN),
+            # every frame of the cable, whatever its class: Linux mlx5/counters.rst; below Soft-RoCE those of sysfs
+            ("tx_packets_phy statistics.tx_packets", Event.PORT_SENT, _P, _VOLUME, Way.OUT),
+            ("rx_packets_phy statistics.rx_packets", Event.PORT_RECEIVED, _P, _VOLUME, Way.IN),
             ("tx_vport_rdma_unicast_packets", Event.RDMA_SENT, _P, _VOLUME, Way.OUT),
             ("rx_vport_rdma_unicast_packets", Event.RDMA_RECEIVED, _P, _VOLUME, Way.IN),
             ("tx_vport_rdma_unicast_bytes rx_vport_rdma_unicast_bytes", Event.RDMA_BYTES, _B, _VOLUME, Way.BOTH),
@@ -243,8 +246,15 @@ _SWITCH: Final = (
         (
             ("pfc_rx_total", Event.PAUSE_RECEIVED, _P, _BOUNDED, Way.OUT),
             ("pfc_tx_total", Event.PAUSE_SENT, _P, _BOUNDED, Way.IN),
+            ("tx_packets", Event.PORT_SENT, _P, _VOLUME, Way.OUT),
+            ("rx_packets", Event.PORT_RECEIVED, _P, _VOLUME, Way.IN),
+            ("rx_errors", Event.LINK_ERROR, _P, _ZERO, Way.IN),
+            # a switch that cuts through sends on what came damaged: the cable before is at fault
+            ("tx_errors", Event.LINK_ERROR, _P, _BOUNDED, Way.OUT),
         ),
     ),
+    Row("switch", ("rx_discards",), Event.PORT_DISCARD, _P, _BOUNDED, Way.IN, mixed=True),
+    Row("switch", ("tx_discards",), Event.PORT_DISCARD, _P, _BOUNDED, Way.OUT, mixed=True),
 )
 
 TABLE: Final[tuple[Row, ...]] = (*_MLX5, *_BNXT_RE, *_IRDMA, *_RXE, *_IONIC, *_NETDEV, *_SWITCH)

@@ -43,7 +43,7 @@ from fabric.nos.sonic import neighbours as sonic_neighbours
 from fabric.nos.sonic import patch as sonic_patch
 from fabric.nos.sonic import rows as sonic_rows
 from fabric.nos.sonic.parse import parse as parse_sonic
-from fabric.nos.sonic.show import buffers, pfc, priority_group, queue, table, watchdog
+from fabric.nos.sonic.show import buffers, interfaces, pfc, priority_group, queue, table, watchdog
 from fabric.policy import profile_from_text, profile_to_text
 from fabric.push.lock import LockRecord
 from fabric.qos import DeviceQos
@@ -119,6 +119,7 @@ PARSERS: Final = (
     Parser("nos.sonic.show.pfc.history", pfc.history, (s.show("pfc_counters_history"),), (), 0.5),
     Parser("nos.sonic.show.pfc.priorities", pfc.priorities, (s.show("pfc_priority"),)),
     Parser("nos.sonic.show.pfc.asymmetric", pfc.asymmetric, (s.show("pfc_asymmetric"),)),
+    Parser("nos.sonic.show.interfaces.totals", interfaces.totals, (s.PORTSTAT,)),
     Parser("nos.sonic.show.priority_group.drops", priority_group.drops, (s.show("pg_drop_counters"),)),
     Parser(
         "nos.sonic.show.priority_group.watermarks",
@@ -166,6 +167,8 @@ PARSERS: Final = (
     Parser(
         "nos.eos.show.pfc.pfc_totals", eos_show.pfc_totals, ("eos/show/priority_flow_control_counters.json",), s.ANY
     ),
+    Parser("nos.eos.show.interfaces.port_totals", eos_show.port_totals, (s.EOS_FRAMES,), s.ANY),
+    Parser("nos.eos.show.interfaces.port_errors", eos_show.port_errors, (s.EOS_FRAMES,), s.ANY),
     Parser("nos.eos.show.queues.ecn_marks", eos_show.ecn_marks, ("eos/show/qos_ecn_counters_queue.json",), s.ANY),
     Parser(
         "nos.eos.show.queues.queue_drops", eos_show.queue_drops, ("eos/show/voq_and_egress_queue_drops.json",), s.ANY

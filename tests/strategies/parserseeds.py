@@ -271,6 +271,18 @@ NETBOX: Final = json.dumps(
         }
     ]
 )
+PORTSTAT: Final = (
+    "    IFACE    STATE    RX_OK     RX_BPS    RX_ERR    RX_DRP    TX_OK    TX_ERR    TX_DRP\n"
+    "---------  -------  -------  ---------  --------  --------  -------  --------  --------\n"
+    "Ethernet0        U    1,008   0.00 B/s        10       100       10       N/A       N/A\n"
+)
+_CASTS: Final = {f"{way}{cast}Pkts": 7 for way in ("in", "out") for cast in ("Ucast", "Multicast", "Broadcast")}
+EOS_FRAMES: Final = json.dumps(
+    {
+        "interfaces": {"Ethernet1": {**_CASTS, "inDiscards": "1,002", "outDiscards": None}},
+        "interfaceErrorCounters": {"Ethernet1": {"inErrors": 7, "outErrors": 0}},
+    }
+)
 EOS_LLDP: Final = json.dumps(
     {
         "lldpNeighbors": {

@@ -14,7 +14,7 @@ from fabric.units import natural_key
 if TYPE_CHECKING:
     from fabric.lab.eos.device import EosDevice
 
-__all__ = ("drops", "ecn", "lldp", "lldp_text", "pfc", "pfc_text")
+__all__ = ("drops", "ecn", "errors", "interfaces", "lldp", "lldp_text", "pfc", "pfc_text")
 
 _QUEUES: Final = range(8)
 _NONE: Final = "-"
@@ -73,6 +73,34 @@ def drops(device: "EosDevice") -> Mapping[str, object]:
             }
         table[name] = {"trafficClasses": classes}
     return {"interfaces": table}
+
+
+def interfaces(device: "EosDevice") -> Mapping[str, object]:
+    """Returns `show interfaces counters`: frames as the data plane counted them, all of them as unicast.
+
+    Keys: tcollector's eos collector (read).
+    """
+    table = {}
+    for name, one in _counters(device).items():
+        row = {"inDiscards": _number(one.rx_discards), "outDiscards": _number(one.tx_discards)}
+        for way, packets in (("in", one.rx_packets), ("out", one.tx_packets)):
+            row |= {f"{way}UcastPkts": _number(packets), f"{way}MulticastPkts": 0, f"{way}BroadcastPkts": 0}
+        table[name] = row
+    return {"interfaces": table}
+
+
+def errors(device: "EosDevice") -> Mapping[str, object]:
+    """Returns `show interfaces counters errors`. Keys: the tests of ANTA (read); the data plane damages no frame."""
+    return {
+        "interfaceErrorCounters": {
+            name: {
+                "inErrors": _number(one.rx_errors),
+                "outErrors": _number(one.tx_errors),
+                "fcsErrors": _number(one.rx_errors),
+            }
+            for name, one in _counters(device).items()
+        }
+    }
 
 
 def lldp(device: "EosDevice") -> Mapping[str, object]:
@@ -143,7 +171,7 @@ def _counters(device: "EosDevice") -> dict[str, PortCounters]:
 
 def _unplugged(name: str) -> PortCounters:
     zeros = tuple(QueueCounters(str(queue), 0, 0, 0, 0, 0, 0) for queue in _QUEUES)
-    return PortCounters(name, pfc_rx_total=0, pfc_tx_total=0, queues=zeros)
+    return PortCounters(name, UNKNOWN, UNKNOWN, 0, 0, UNKNOWN, zeros, (), 0, 0, 0, 0, 0, 0)
 
 
 def _queue(counters: PortCounters, queue: int) -> QueueCounters:

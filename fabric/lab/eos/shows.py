@@ -191,5 +191,7 @@ _STATES: Final[Mapping[str, tuple[_Data, _Text]]] = {
     r"priority-flow-control counters": (counters.pfc, counters.pfc_text),
     r"qos interfaces ecn counters queue": (counters.ecn, lambda _: None),
     r"interfaces counters queue drops": (counters.drops, lambda _: None),
+    r"interfaces counters": (counters.interfaces, lambda _: None),
+    r"interfaces counters errors": (counters.errors, lambda _: None),
     r"lldp neighbors detail": (counters.lldp, counters.lldp_text),
 }

@@ -16,7 +16,7 @@ from fabric.units import natural_key
 if TYPE_CHECKING:
     from fabric.lab.sonic.device import SonicDevice
 
-__all__ = ("pfc", "pg_drops", "port_names", "queues", "watchdog", "wred")
+__all__ = ("interfaces", "pfc", "pg_drops", "port_names", "queues", "watchdog", "wred")
 
 _NONE: Final = "N/A"
 _QUEUES: Final = range(8)
@@ -31,6 +31,27 @@ def port_names(device: "SonicDevice") -> tuple[str, ...]:
     }
     names = {name for one in known for name in one.split(",") if name.startswith("Ethernet")}
     return tuple(sorted(names, key=natural_key))
+
+
+def interfaces(device: "SonicDevice") -> str:
+    """Returns `show interfaces counters`: frames as the data plane counted them, no rates.
+
+    Source: sonic-utilities tests/portstat_test.py (read).
+    """
+    sides = ("OK", "BPS", "UTIL", "ERR", "DRP", "OVR")
+    rows = []
+    for port, found in _readings(device):
+        one = found.counters
+        received = (one.rx_packets, one.rx_errors, one.rx_discards)
+        sent = (one.tx_packets, one.tx_errors, one.tx_discards)
+        cells = [cell for side in (received, sent) for cell in _side(*map(_with_commas, side))]
+        rows.append([port, "U" if found.is_up else "D", *cells])
+    heads = ["IFACE", "STATE", *(f"{way}_{side}" for way in ("RX", "TX") for side in sides)]
+    return grid(heads, rows)
+
+
+def _side(ok: str, errors: str, drops: str) -> tuple[str, ...]:
+    return ok, _NONE, _NONE, errors, drops, _NONE
 
 
 def pfc(device: "SonicDevice") -> str:
@@ -129,7 +150,7 @@ def _readings(device: "SonicDevice") -> list[tuple[str, PortReading]]:
 
 def _unplugged(port: str) -> PortReading:
     zeros = tuple(QueueCounters(str(queue), 0, 0, 0, 0, 0, 0) for queue in _QUEUES)
-    counters = PortCounters(port, _ZEROS, _ZEROS, 0, 0, _ZEROS, zeros)
+    counters = PortCounters(port, _ZEROS, _ZEROS, 0, 0, _ZEROS, zeros, (), 0, 0, 0, 0, 0, 0)
     return PortReading(counters, early_bytes=((0, 0),) * len(_QUEUES), is_up=False)
 
 

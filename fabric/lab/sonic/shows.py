@@ -96,6 +96,7 @@ def _lldp(device: "SonicDevice") -> str:
 _SHOWS: Final[Mapping[str, Callable[["SonicDevice"], str]]] = {
     "runningconfiguration all": lambda device: write_database(device.database),
     "version": _version,
+    "interfaces counters": counters.interfaces,
     "pfc counters": counters.pfc,
     "pfc priority": _pfc_priority,
     "priority-group drop counters": counters.pg_drops,

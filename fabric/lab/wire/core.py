@@ -148,7 +148,7 @@ class SwitchCore:
             }
             for queue in range(QUEUES):
                 for packet in state.transmitter.flush(queue):
-                    self._lose(packet.charge, DropReason.DOWN, now_ns)
+                    self._lose(state, packet.charge, DropReason.DOWN, now_ns)
         state.enabled = enabled
         self._rehold(state, now_ns)
         return self._taken()
@@ -233,13 +233,13 @@ class SwitchCore:
         if not state.enabled:
             return
         self._received += 1
+        state.rx_packets += 1
         headers = parse(frame)
         if headers is None:
-            self._refused[DropReason.MALFORMED] += 1
+            self._refuse(state, DropReason.MALFORMED)
             return
-        dscp = headers.dscp
-        if dscp is not None:
-            state.dscp_rx[dscp] += 1
+        if headers.dscp is not None:
+            state.dscp_rx[headers.dscp] += 1
         if is_mac_control(frame) or (headers.destination.startswith(_LINK_LOCAL) and headers.destination[5] < 16):
             self._refused[DropReason.CONTROL] += 1
             self._control(state, frame, now_ns)
@@ -247,13 +247,17 @@ class SwitchCore:
         if not headers.source[0] & 1 and headers.source not in self._static:
             self._table[headers.source] = index
         if not fits(state.plan, headers, len(frame)):
-            self._refused[DropReason.MTU] += 1
+            self._refuse(state, DropReason.MTU)
             return
         outs = self._ways(index, headers)
         if not outs:
-            self._refused[DropReason.NO_WAY] += 1
+            self._refuse(state, DropReason.NO_WAY)
             return
         self._admit(state, outs, frame, headers, now_ns)
+
+    def _refuse(self, state: PortState, reason: DropReason) -> None:
+        self._refused[reason] += 1
+        state.rx_discards += 1
 
     def _ways(self, index: int, headers: Headers) -> Sequence[int]:
         if not headers.is_group:
@@ -270,14 +274,14 @@ class SwitchCore:
             dog = state.watchdogs.get(priority)
             if dog is not None and dog.drops:
                 dog.rx_dropped += 1
-                self._refused[DropReason.WATCHDOG] += 1
+                self._refuse(state, DropReason.WATCHDOG)
                 return
             if dog is not None and dog.forwards:
                 dog.rx_ok += 1
         charge = self.buffer.admit(state.index, group, len(frame))
         if charge is None:
             state.group_dropped[group] += 1
-            self._refused[DropReason.BUFFER] += 1
+            self._refuse(state, DropReason.BUFFER)
             self._pause_if_due(state, group, now_ns, refused=True)
             return
         self._admitted += 1
@@ -293,7 +297,7 @@ class SwitchCore:
         queue = state.plan.tc_to_queue[packet.traffic_class]
         reason = self._refusal(state, queue, packet, lossless=lossless)
         if reason is not None:
-            self._lose(packet.charge, reason, now_ns)
+            self._lose(state, packet.charge, reason, now_ns)
             return
         transmitter = state.transmitter
         transmitter.push(queue, packet)
@@ -324,8 +328,9 @@ class SwitchCore:
             return DropReason.TAIL
         return None
 
-    def _lose(self, charge: Charge, reason: DropReason, now_ns: int) -> None:
+    def _lose(self, state: PortState, charge: Charge, reason: DropReason, now_ns: int) -> None:
         self._lost[reason] += 1
+        state.tx_discards += 1
         self._give_back(charge, now_ns)
 
     def _give_back(self, charge: Charge, now_ns: int) -> None:
@@ -384,6 +389,7 @@ class SwitchCore:
         name = state.plan.name
         if not state.enabled:
             return
+        state.tx_packets += 1
         if self.faults.is_down(name):
             self.faults.lost_frames += 1
             return
@@ -450,7 +456,7 @@ class SwitchCore:
         if dog.drops:
             for packet in state.transmitter.flush(queue):
                 dog.tx_dropped += 1
-                self._lose(packet.charge, DropReason.WATCHDOG, now_ns)
+                self._lose(state, packet.charge, DropReason.WATCHDOG, now_ns)
         self._rehold(state, now_ns)
 
     # Timers.

@@ -55,6 +55,8 @@ class PortState:
         self.marked = [0] * QUEUES
         self.marked_bytes = [0] * QUEUES
         self.dscp_rx = [0] * DSCP_COUNT
+        self.rx_packets = self.tx_packets = 0
+        self.rx_discards = self.tx_discards = 0
 
     def configure(self, plan: PortPlan) -> None:
         """Replaces the plan; queues, pauses and counters stay, and so do watchdogs whose plan is the same."""
@@ -132,4 +134,10 @@ class PortState:
                 for queue in range(QUEUES)
             ),
             watchdog=tuple(dog.counters() for _, dog in sorted(self.watchdogs.items())),
+            rx_packets=self.rx_packets,
+            tx_packets=self.tx_packets,
+            rx_errors=0,  # no fault of ours leaves a checksum wrong
+            tx_errors=0,
+            rx_discards=self.rx_discards,
+            tx_discards=self.tx_discards,
         )

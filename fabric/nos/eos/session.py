@@ -11,6 +11,8 @@ from fabric.nos.base import SessionSpec
 __all__ = ("COUNTER_COMMANDS", "RULES", "SESSION")
 
 COUNTER_COMMANDS: Final = {
+    "interfaces": "show interfaces counters | json",
+    "errors": "show interfaces counters errors | json",
     "pfc": "show priority-flow-control counters | json",
     "ecn": "show qos interfaces ecn counters queue | json",
     "drops": "show interfaces counters queue drops | json",

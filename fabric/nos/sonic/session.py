@@ -11,6 +11,7 @@ SESSION: Final = SessionSpec(
     device_type="linux",
     fetch="show runningconfiguration all",
     fetch_counters={
+        "interfaces": "show interfaces counters",
         "pfc": "show pfc counters",
         "pg_drop": "show priority-group drop counters",
         "queue": "show queue counters",

@@ -26,7 +26,8 @@ _LIFESPAN_MS: Final = 10  # hosts.md 5.1: hw_counters are cached for that long u
 _CARRIER: Final = "carrier_down_count"
 # bnxt_en has its counters written into memory once a second (stats-block-usecs 1000000); mlx5 asks when it is asked
 _NETDEV_CACHE_NS: Final = 1_000_000_000
-_PER_NIC: Final = 5
+_PER_NIC: Final = 6
+_FRAMES: Final = ("rx_packets", "tx_packets")  # of /sys/class/net/*/statistics; RoCE of hardware passes them by
 _HARDWARE: Final = frozenset(RDMA_FAMILIES) - {"rxe"}
 
 
@@ -123,7 +124,8 @@ def _questions(fact: NicFacts) -> list[Question]:
     port = checked.netdev(fact.port)
     place = f"/sys/class/net/{port}"
     down = ("cat", f"{place}/{_CARRIER}")
-    questions: list[Question] = [("ethtool", "-S", port), down, ("stat", "-L", "-c", "%i", place)]
+    frames = ("grep", "-s", "", *(f"{place}/statistics/{one}" for one in _FRAMES))
+    questions: list[Question] = [("ethtool", "-S", port), down, frames, ("stat", "-L", "-c", "%i", place)]
     if not fact.rdma_device:
         return [*questions, ("true",), ("true",)]
     base = f"/sys/class/infiniband/{checked.rdma_device(fact.rdma_device)}"
@@ -154,7 +156,7 @@ def _of_nic(
     answers: Sequence[ExecResult],
     common: tuple[dict[str, tuple[tuple[str, int], ...]], str, int],
 ) -> Iterator[CounterSet | Missing]:
-    statistics, carrier, netdev_inode, rdma_inode, files = answers
+    statistics, carrier, frames, netdev_inode, rdma_inode, files = answers
     listed, boot, now_ns = common
     place = rdma_place(fact)
     if place:
@@ -172,20 +174,25 @@ def _of_nic(
     elif nic.family in RDMA_FAMILIES:
         source = Source(machine.name, nic.netdev, machine.kind, nic.family)
         yield Missing(source, f"there is no RDMA device on {nic.netdev}")
-    yield from _of_netdev(machine, nic, (statistics, carrier), _epoch(boot, netdev_inode), now_ns)
+    yield from _of_netdev(machine, nic, (statistics, carrier, frames), _epoch(boot, netdev_inode), now_ns)
 
 
 def _of_netdev(
-    machine: Machine, nic: HostNic, answers: tuple[ExecResult, ExecResult], epoch: str, now_ns: int
+    machine: Machine, nic: HostNic, answers: tuple[ExecResult, ExecResult, ExecResult], epoch: str, now_ns: int
 ) -> Iterator[CounterSet | Missing]:
-    """The netdev's own counters; of one below Soft-RoCE, which counts nothing of RoCE by class, those of its link."""
+    """The netdev's own counters; of one below Soft-RoCE, which counts nothing of RoCE by class, those of its link.
+
+    Below Soft-RoCE every frame passes the netdev, so its totals are those of the cable: `statistics.rx_packets`.
+    """
     source = Source(machine.name, nic.netdev, machine.kind, "netdev")
-    answer, carrier = answers
+    answer, carrier, frames = answers
     values = _statistics(answer)
     is_known = any(meaning("netdev", name) is not None for name in values)
     if carrier.ok and carrier.stdout.strip().isdecimal():
         values[_CARRIER] = int(carrier.stdout)
-    if is_known or (_CARRIER in values and nic.family not in _HARDWARE):
+    if nic.family not in _HARDWARE:
+        values |= {f"statistics.{name}": value for name, value in _files(frames.stdout) if name in _FRAMES}
+    if is_known or (nic.family not in _HARDWARE and any(meaning("netdev", name) for name in values)):
         counters = _counters("netdev", values.items())
         yield CounterSet(source, epoch, now_ns, cache_ns=_NETDEV_CACHE_NS, counters=counters)
     elif nic.family in _HARDWARE:

@@ -29,6 +29,8 @@ from tests.unit.lab.planes import (
 )
 from tests.unit.lab.wire.peers import SystemClock
 
+FRAMES = ("rx_packets", "tx_packets", "rx_errors", "tx_errors", "rx_discards", "tx_discards")
+
 
 def shown(nos: str, device: Device) -> dict[str, PortCounters]:
     """Returns by port what the product reads out of the device's shows."""
@@ -70,6 +72,8 @@ def test_sonic_shows_what_its_data_plane_counted(tmp_path: Path) -> None:
     assert near.pfc_tx_total != 0
     assert far.pfc_rx_total != 0
     assert near.pg_dropped_packets != (0,) * 8
+    assert near.rx_packets > 0 < near.rx_discards  # type: ignore[operator]  # a switch counts what it drops as come
+    assert far.tx_packets > 0 < far.tx_discards  # type: ignore[operator]
     for value in ("packets", "bytes", "dropped_packets", "dropped_bytes", "marked_packets"):
         assert any(getattr(one, value) for one in far.queues), value
     assert far.watchdog[0].storms_detected == far.watchdog[0].storms_restored == 1
@@ -129,6 +133,8 @@ def test_eos_shows_what_its_data_plane_counted(tmp_path: Path) -> None:
             counted[port].pfc_rx_total,
             counted[port].pfc_tx_total,
         )
+        for name in FRAMES:
+            assert getattr(found[port], name) == getattr(counted[port], name) != UNKNOWN
         queues = {one.queue: one for one in found[port].queues}
         for one in counted[port].queues:
             assert queues[one.queue].dropped_packets == one.dropped_packets
@@ -155,6 +161,7 @@ def test_counters_that_cannot_be_fetched_are_shown_as_unknown_and_never_as_zero(
     device.plane = Backplane("leaf1", silent_wiring, read, neighbours={}, timeout_s=0.01)
     found = shown(nos, device)[core.ports[0]]
     assert found.pfc_rx_total == UNKNOWN
+    assert {getattr(found, name) for name in FRAMES} == {UNKNOWN}
     assert {one.dropped_packets for one in found.queues} == {UNKNOWN}
     silent_wiring.stop()
     silent_wiring.run()

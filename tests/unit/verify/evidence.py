@@ -113,3 +113,17 @@ def without(found: Evidence, *gone: Source) -> Evidence:
         return replace(one, sets=tuple(own for own in one.sets if own.source not in gone))
 
     return replace(found, before=cut(found.before), after=cut(found.after))
+
+
+def plus(found: Evidence, source: Source, **shown: int) -> Evidence:
+    """Returns the evidence with one more source; shown: how far its counters moved, `__` for a dot."""
+
+    def with_more(snapshot: Snapshot, at_ns: int, *, moved: bool) -> Snapshot:
+        counters = tuple(Counter(name.replace("__", "."), value if moved else 0) for name, value in shown.items())
+        return replace(snapshot, sets=(*snapshot.sets, CounterSet(source, "boot-1", at_ns, counters=counters)))
+
+    return replace(
+        found,
+        before=with_more(found.before, 0, moved=False),
+        after=with_more(found.after, 10 * SECOND, moved=True),
+    )

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from fabric.qos import UNKNOWN, Known
-from fabric.state import Counter, CounterSet, Snapshot, Source, SourceKind
+from fabric.state import Source, SourceKind
 from fabric.verify import End, Evidence, Hop, LinkPath, SwitchQueue, TrafficClass, VerdictStatus, judge
 from fabric.verify.conserve import Book, Part, books
 from fabric.verify.facts import gather
@@ -18,6 +18,7 @@ from tests.unit.verify.evidence import (
     TO_TARGET,
     Moves,
     evidence,
+    plus,
     without,
 )
 
@@ -27,20 +28,6 @@ RXE_TARGET = Source("t1", "mlx5_0/1", SourceKind.TARGET, "rxe")
 
 def of(found: Evidence, part: Part, port: str = "") -> Book:
     return next(one for one in books(gather(found)) if one.part is part and one.port == port)
-
-
-def plus(found: Evidence, source: Source, **shown: int) -> Evidence:
-    """Returns the evidence with one more source; shown: how far its counters moved, `__` for a dot."""
-
-    def with_more(snapshot: Snapshot, at_ns: int, *, moved: bool) -> Snapshot:
-        counters = tuple(Counter(name.replace("__", "."), value if moved else 0) for name, value in shown.items())
-        return replace(snapshot, sets=(*snapshot.sets, CounterSet(source, "boot-1", at_ns, counters=counters)))
-
-    return replace(
-        found,
-        before=with_more(found.before, 0, moved=False),
-        after=with_more(found.after, 10 * SECOND, moved=True),
-    )
 
 
 def test_sound_books_close_exactly_on_every_part() -> None:

@@ -17,6 +17,7 @@ from tests.unit.verify.evidence import (
     TO_TARGET,
     Moves,
     evidence,
+    plus,
     without,
 )
 
@@ -134,6 +135,20 @@ def test_what_is_wrong_and_lost_nothing_is_no_pass_and_no_failure(moves: Moves, 
 def test_errors_of_the_link_are_the_cause_when_something_was_lost_on_it() -> None:
     moves = {**LOST_TO_HOST, HOST_NIC: {"rx_prio3_packets": 999, "rx_crc_errors_phy": 1}}
     assert first(judge(evidence(moves))) == (VerdictStatus.FAIL, "link-errors", "h1/data0 - s1/Ethernet0")
+
+
+@pytest.mark.parametrize("lost", [LOST_TO_HOST, {}])
+def test_errors_that_a_switch_counts_at_its_port_name_the_cable_there(lost: Moves) -> None:
+    verdict = judge(evidence({**lost, TO_TARGET: {"rx_errors": 2}}))
+    found = next(one for one in verdict.findings if one.cause == "link-errors")
+    assert found.place == "s1/Ethernet4 - t1/data0"
+    assert found.status is (VerdictStatus.FAIL if lost else VerdictStatus.INVALID)
+
+
+def test_errors_on_a_cable_that_no_packet_of_the_run_takes_and_discards_of_any_class_are_no_matter() -> None:
+    elsewhere = Source("s1", "Ethernet8", SourceKind.SWITCH, "sonic")
+    found = evidence({TO_HOST: {"rx_discards": 4, "tx_discards": 4, "tx_errors": 1}})
+    assert judge(plus(found, elsewhere, rx_errors=9)).status is VerdictStatus.PASS
 
 
 def test_drops_of_a_lossy_class_are_no_loss() -> None:

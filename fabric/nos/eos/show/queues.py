@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from fabric.nos.eos.show.fields import count, read_object, within
+from fabric.nos.eos.show.interfaces import port_errors, port_totals
 from fabric.nos.eos.show.pfc import pfc_totals
 from fabric.qos import UNKNOWN, Known
 from fabric.state import PortCounters, QueueCounters
@@ -47,7 +48,7 @@ def counters(outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
     """Returns all counters by port, in natural order; a command that is missing leaves UNKNOWN.
 
     Args:
-        outputs: name of the command (`pfc`, `ecn`, `drops`) → what it printed.
+        outputs: name of the command (`interfaces`, `errors`, `pfc`, `ecn`, `drops`) → what it printed.
 
     Raises:
         FabricError: an output is not the JSON that the command prints.
@@ -55,13 +56,17 @@ def counters(outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
     totals = pfc_totals(outputs["pfc"]) if "pfc" in outputs else {}
     marks = ecn_marks(outputs["ecn"]) if "ecn" in outputs else {}
     drops = queue_drops(outputs["drops"]) if "drops" in outputs else {}
-    ports = sorted({*totals, *marks, *drops}, key=natural_key)
+    frames = port_totals(outputs["interfaces"]) if "interfaces" in outputs else {}
+    errors = port_errors(outputs["errors"]) if "errors" in outputs else {}
+    ports = sorted({*totals, *marks, *drops, *frames, *errors}, key=natural_key)
     return tuple(
-        PortCounters(
-            port=port,
+        replace(
+            frames.get(port, PortCounters(port)),
             pfc_rx_total=totals.get(port, (UNKNOWN, UNKNOWN))[0],
             pfc_tx_total=totals.get(port, (UNKNOWN, UNKNOWN))[1],
             queues=_queues(marks.get(port, {}), drops.get(port, {})),
+            rx_errors=errors.get(port, (UNKNOWN, UNKNOWN))[0],
+            tx_errors=errors.get(port, (UNKNOWN, UNKNOWN))[1],
         )
         for port in ports
     )

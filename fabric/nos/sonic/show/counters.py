@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fabric.nos.sonic.show import pfc, priority_group, queue, watchdog
+from fabric.nos.sonic.show import interfaces, pfc, priority_group, queue, watchdog
 from fabric.qos import PRIORITY_COUNT, UNKNOWN, Known
 from fabric.state import PortCounters, QueueCounters
 from fabric.units import natural_key
@@ -16,12 +16,13 @@ def counters(outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
     Args:
         outputs: by the names of `SESSION.fetch_counters`; any may be absent.
     """
+    frames = interfaces.totals(outputs.get("interfaces", ""))
     received, sent = pfc.counters(outputs.get("pfc", ""))
     dropped = priority_group.drops(outputs.get("pg_drop", ""))
     through = queue.counters(outputs.get("queue", ""))
     early = queue.wred(outputs.get("wred", ""))
     storms = watchdog.storms(outputs.get("watchdog", ""))
-    ports = sorted({*received, *sent, *dropped, *through, *early, *storms}, key=natural_key)
+    ports = sorted({*frames, *received, *sent, *dropped, *through, *early, *storms}, key=natural_key)
     return tuple(
         PortCounters(
             port=port,
@@ -32,8 +33,15 @@ def counters(outputs: Mapping[str, str]) -> tuple[PortCounters, ...]:
             pg_dropped_packets=dropped.get(port, UNKNOWN),
             queues=_queues(through.get(port, {}), early.get(port, {})),
             watchdog=tuple(storms[port][index].total for index in sorted(storms.get(port, {}))),
+            rx_packets=one.rx_packets,
+            tx_packets=one.tx_packets,
+            rx_errors=one.rx_errors,
+            tx_errors=one.tx_errors,
+            rx_discards=one.rx_discards,
+            tx_discards=one.tx_discards,
         )
         for port in ports
+        for one in [frames.get(port, interfaces.PortTotals())]
     )
 
 

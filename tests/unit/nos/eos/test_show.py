@@ -73,6 +73,21 @@ def test_counters_of_all_commands_meet_by_port() -> None:
     assert (ten.pfc_rx_total, ten.pfc_tx_total, ten.queues) == (7, 1234, ())
 
 
+FRAMES = {"inUcastPkts": 5, "inMulticastPkts": "1,002", "inBroadcastPkts": 1, "outUcastPkts": 9, "inDiscards": 3}
+SHOWN = {"Ethernet1": FRAMES, "Management1": FRAMES, "Port-Channel1": FRAMES}
+
+
+def test_frames_of_a_port_are_known_when_every_kind_is_shown() -> None:
+    errors = {"Ethernet1": {"inErrors": 7, "outErrors": 0, "fcsErrors": 7}, "Management1": {"inErrors": 1}}
+    outputs = {
+        "interfaces": json.dumps({"interfaces": SHOWN}),
+        "errors": json.dumps({"interfaceErrorCounters": errors}),
+    }
+    (one,) = EOS.counters(outputs)
+    assert (one.port, one.rx_packets, one.tx_packets) == ("Ethernet1", 1008, UNKNOWN)
+    assert (one.rx_errors, one.tx_errors, one.rx_discards, one.tx_discards) == (7, 0, 3, UNKNOWN)
+
+
 def test_a_counter_of_another_type_is_unknown() -> None:
     assert pfc_totals('{"interfaceCounters": {"Ethernet1": {"rxFrames": true}}}') == {"Ethernet1": (UNKNOWN, UNKNOWN)}
 

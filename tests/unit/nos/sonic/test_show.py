@@ -8,7 +8,7 @@ import pytest
 
 from fabric.errors import FabricError
 from fabric.nos.sonic import SONIC
-from fabric.nos.sonic.show import buffers, pfc, priority_group, queue, table, watchdog
+from fabric.nos.sonic.show import buffers, interfaces, pfc, priority_group, queue, table, watchdog
 from fabric.qos import UNKNOWN
 from fabric.state import WatchdogCounters
 
@@ -192,8 +192,27 @@ def test_two_lldp_neighbours_on_one_port(shown: Shown) -> None:
     }
 
 
+INTERFACES = """\
+Last cached time was 2026-11-30 04:41:47.000000
+    IFACE    STATE    RX_OK      RX_BPS    RX_UTIL    RX_ERR    RX_DRP    TX_OK    TX_UTIL    TX_ERR    TX_DRP
+---------  -------  -------  ----------  ---------  --------  --------  -------  ---------  --------  --------
+Ethernet0        D        8   0.00 B/s      64.00%        10       100       10     48.00%       N/A       N/A
+Ethernet8      N/A        6  13.50 KB/s        N/A       100        10       60        N/A       N/A         0
+
+Reminder: Please execute 'show interface counters -d all' to include internal links
+"""
+
+
+def test_frames_of_a_port_are_found_by_the_names_of_their_columns() -> None:
+    found = interfaces.totals(INTERFACES)
+    assert found["Ethernet0"] == interfaces.PortTotals(8, 10, 10, UNKNOWN, 100, UNKNOWN)
+    assert set(found) == {"Ethernet0", "Ethernet8"}
+    assert interfaces.totals("IFACE    STATE\n-------  -------\nEthernet0  U\n") == {}
+
+
 def test_counters_of_a_port_meet(shown: Shown) -> None:
     outputs = {
+        "interfaces": INTERFACES,
         "pfc": shown("pfc_counters_all_zero.txt"),
         "pg_drop": shown("pg_drop_counters.txt"),
         "queue": shown("queue_counters_port.txt"),
@@ -206,6 +225,8 @@ def test_counters_of_a_port_meet(shown: Shown) -> None:
     port = found["Ethernet8"]
     assert (port.pfc_rx_frames, port.pfc_rx_total, port.pfc_tx_total) == ((0,) * 8, 0, 0)
     assert port.pg_dropped_packets == (100, 101, 102, 103, 104, 105, 106, 107)
+    assert (port.rx_packets, port.tx_packets, port.rx_errors, port.tx_errors) == (6, 60, 100, UNKNOWN)
+    assert (port.rx_discards, port.tx_discards) == (10, 0)
     labels = [one.queue for one in port.queues]
     assert labels[:4] == ["ALL20", "ALL21", "ALL22", "ALL23"]
     third = port.queues[labels.index("UC3")]

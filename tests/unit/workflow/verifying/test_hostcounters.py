@@ -7,6 +7,7 @@ import pytest
 from fabric.errors import HostError
 from fabric.host import NicFacts, RecordedExecutor
 from fabric.intent.model import HostNic
+from fabric.qos import UNKNOWN
 from fabric.remote.ssh import ExecResult
 from fabric.state import CounterSet, SourceKind
 from fabric.workflow.verifying.hostcounters import Machine, rdma_place, read_machine, read_volumes, unreached
@@ -112,6 +113,16 @@ def test_links_that_went_down_are_read_of_every_driver() -> None:
     assert read(host)["ens1"].value("carrier_down_count") == 3
     host.outputs = {**host.outputs, ("ethtool", "-S", "ens1"): ok("NIC statistics:\n")}
     assert [one.name for one in read(host, family="rxe")["ens1"].counters] == ["carrier_down_count"]
+
+
+def test_frames_of_the_netdev_are_those_of_the_cable_below_soft_roce_alone() -> None:
+    host = executor(ethtool=ok("NIC statistics:\n rx_packets: 9\n rx_packets_phy: 800\n"))
+    place = "/sys/class/net/ens1/statistics"
+    files = ok(f"{place}/rx_packets:40\n{place}/tx_packets:41\n")
+    host.outputs = {**host.outputs, ("grep", "-s", "", f"{place}/rx_packets", f"{place}/tx_packets"): files}
+    soft, hard = read(host, family="rxe")["ens1"], read(host)["ens1"]
+    assert (soft.value("statistics.rx_packets"), soft.value("statistics.tx_packets")) == (40, 41)
+    assert (hard.value("statistics.rx_packets"), hard.value("rx_packets_phy")) == (UNKNOWN, 800)
 
 
 def test_counts_of_packets_alone_are_read_by_one_command_below_soft_roce() -> None:
