@@ -11,6 +11,7 @@ from fabric.units import natural_key
 __all__ = ("EMPTY_SECTION", "ETHERNET", "Section", "Sections", "sections")
 
 ETHERNET: Final = re.compile(r"Ethernet[0-9]{1,4}(?:/[0-9]{1,4}){0,3}")
+_MEMBER: Final = re.compile("[0-9]{1,2}")  # a DSCP, a class of service or a traffic class
 _QUEUE: Final = re.compile(r"(?:uc-)?tx-queue ([0-9])")  # mc-tx-queue carries multicast, which is never RoCE
 _INTERFACE: Final = "interface "
 _PROFILE: Final = "qos profile "
@@ -69,7 +70,7 @@ def sections(tree: Tree) -> Sections:
             _put(found.interfaces, head.removeprefix(_INTERFACE), path[1:], value)
         elif head.startswith(_PROFILE):
             _put(found.profiles, head.removeprefix(_PROFILE), path[1:], value)
-        elif head.startswith("qos map ") and len(path) == 2 and path[1].isdecimal():
+        elif head.startswith("qos map ") and len(path) == 2 and _MEMBER.fullmatch(path[1]):
             found.maps.setdefault(head, {})[int(path[1])] = str(value)
         elif len(path) == 1:
             found.device[head] = value
