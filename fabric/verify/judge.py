@@ -29,7 +29,7 @@ from fabric.verify.model import (
     Verdict,
     VerdictStatus,
 )
-from fabric.verify.scene import Scene, look, part_text
+from fabric.verify.scene import Scene, hop_text, look, part_text
 
 __all__ = ("judge",)
 
@@ -59,7 +59,7 @@ def judge(evidence: Evidence) -> Verdict:
         counted_by=counted_by,
         findings=findings,
         per_class=tuple(_class_result(scene, one, status) for one in facts.lossless),
-        per_link=tuple(_link_result(one) for one in scene.books),
+        per_link=(*map(_link_result, scene.books), *_cable_results(scene)),
         per_device=tuple(_device_result(scene, one) for one in _devices(facts)),
         pause_share=pause_shares(facts),
         storms=storms(facts),
@@ -204,6 +204,14 @@ def _link_result(book: Book) -> LinkResult:
     drops = f"{book.dropped} dropped by switches" if book.dropped else ""
     why = "; ".join(one for one in (book.why, drops) if one)
     return LinkResult(link, direction, book.sent, book.received, book.lost, why)
+
+
+def _cable_results(scene: Scene) -> Iterator[LinkResult]:
+    """Cables that miss frames of whatever class, beyond what may be under way: for people, no proof."""
+    why = "frames of every class; ends may differ in which they count"
+    for one in scene.frames:
+        if one.missing > one.tolerance:
+            yield LinkResult(one.hop.name, hop_text(one.hop), one.sent, one.received, one.missing, why)
 
 
 def _devices(facts: Facts) -> tuple[str, ...]:

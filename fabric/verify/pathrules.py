@@ -1,10 +1,11 @@
 """Causes that hosts, cables and payload show: loss on a cable, a flap, bit errors, reordering, slow software."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fabric.qos import UNKNOWN, Known
 from fabric.state import SourceKind
+from fabric.verify.cables import CableBook, only_cable
 from fabric.verify.conserve import Book, Part
 from fabric.verify.events import Event
 from fabric.verify.facts import Reading, is_above
@@ -68,12 +69,36 @@ def _cable_losses(scene: Scene) -> list[tuple[Hop, Known[int], str]]:
     suspects = scene.suspects()
     for book in scene.books:
         if book.part is not Part.WHOLE and is_above(book.lost):
-            evidence = f"{book.lost} packets lost {part_text(book)}: {book.sent} sent, {book.received} came"
-            found += [(hop, book.lost, f"{evidence}{_drops_text(book)}") for hop in _hops_of(scene, book, suspects)]
+            found += _losses_of(scene, book, suspects)
     if not found and not any(book.lost == 0 and book.is_exact for book in scene.whole):
         evidence = _ends_text(scene)
+        only = _by_frames(scene, max(1, scene.missing), suspects, _directed(scene))
+        if only:
+            return [(one.hop, max(1, one.missing), f"{evidence}{_frames_text(only)}") for one in only]
         found += [(hop, UNKNOWN, evidence) for hop in suspects or _directed(scene)]
     return found
+
+
+def _losses_of(scene: Scene, book: Book, suspects: tuple[Hop, ...]) -> list[tuple[Hop, Known[int], str]]:
+    """Where the packets that a part of the way misses may have been lost: on one cable, if its frames say so."""
+    evidence = f"{book.lost} packets lost {part_text(book)}: {book.sent} sent, {book.received} came{_drops_text(book)}"
+    hops = _hops_of(scene, book, suspects)
+    if book.part is Part.INTO and len(hops) > 1 and book.lost is not UNKNOWN:
+        into = [hop for hop in _directed(scene) if hop.far.device == book.device]
+        only = _by_frames(scene, book.lost, hops, into)
+        if only:
+            return [(one.hop, book.lost, f"{evidence}{_frames_text(only)}") for one in only]
+    return [(hop, book.lost, evidence) for hop in hops]
+
+
+def _by_frames(scene: Scene, wanted: int, *candidates: Sequence[Hop]) -> tuple[CableBook, ...]:
+    """The one cable whose frames miss as much, of the first candidates of which it is one."""
+    found = (only_cable(scene.frames, hops, wanted) for hops in candidates)
+    return next((one for one in found if one), ())
+
+
+def _frames_text(only: tuple[CableBook, ...]) -> str:
+    return "".join(f"; of all frames {hop_text(one.hop)} {one.sent} sent, {one.received} came" for one in only)
 
 
 def _is_accounted(scene: Scene) -> bool:

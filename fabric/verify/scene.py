@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fabric.qos import UNKNOWN, known
 from fabric.state import SourceKind
+from fabric.verify.cables import CableBook, cable_books
 from fabric.verify.conserve import DROPS, Book, Part, books
 from fabric.verify.events import Event
 from fabric.verify.facts import Facts, Reading, add, is_above
@@ -25,6 +26,7 @@ class Scene:
         pairs: (sender, receiver) between which packets were lost, by the counters of the two.
         late: pairs for which only a timer speaks: a lost packet, or a host that was slow.
         switch_drops: counters of drops of a lossless class at switches that moved.
+        frames: of every class, by cable and direction; they narrow a place and prove nothing.
         misplaced: (switch, port, packets): left through another queue than the class's.
     """
 
@@ -34,6 +36,7 @@ class Scene:
     late: tuple[tuple[str, str], ...]
     switch_drops: tuple[Reading, ...]
     misplaced: tuple[tuple[str, str, int], ...]
+    frames: tuple[CableBook, ...] = ()
 
     @property
     def whole(self) -> tuple[Book, ...]:
@@ -141,7 +144,7 @@ def look(facts: Facts) -> Scene:
         if one.source.kind is SourceKind.SWITCH and one.event in DROPS and facts.must_stand(one) and is_above(one.value)
     )
     found = books(facts)
-    return Scene(facts, found, pairs, late, drops, tuple(_misplaced(facts, found)))
+    return Scene(facts, found, pairs, late, drops, tuple(_misplaced(facts, found)), cable_books(facts))
 
 
 def _both(path: LinkPath) -> tuple[tuple[str, str], tuple[str, str]]:

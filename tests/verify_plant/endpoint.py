@@ -59,6 +59,7 @@ class Machine:
     queue_pairs: dict[int, QueuePair] = field(default_factory=dict)
     events: Counter[str] = field(default_factory=Counter)
     priority: Counter[tuple[str, int]] = field(default_factory=Counter)
+    frames: Counter[str] = field(default_factory=Counter)
     paused_since_ns: int | None = None
     epoch: str = "boot-1"
     up: bool = True
@@ -77,6 +78,7 @@ class Machine:
 
     def count_wire(self, way: str, frame: bytes) -> None:
         self.priority[way, dscp_of(frame) >> 3] += 1
+        self.frames[way] += 1
 
     def paused(self, *, on: bool, now_ns: int) -> None:
         if on and self.paused_since_ns is None:
@@ -107,10 +109,16 @@ class Machine:
         shown = tuple(Shown(name, self.offset + sum(total[one] for one in of), bits) for name, of in names.items())
         source = Source(self.name, self.rdma, self.kind, self.family)
         rdma = CounterSet(source, self.epoch, at_ns, 1000, RTT_CACHE_NS, shown)
-        return (rdma,) if self.family == "rxe" else (rdma, self._netdev(at_ns, total))
+        values = self._soft_values() if self.family == "rxe" else self._hard_values(total)
+        source = Source(self.name, "data0", self.kind, "netdev")
+        shown = tuple(Shown(name, self.offset + value) for name, value in values.items())
+        return (rdma, CounterSet(source, self.epoch, at_ns, 1000, 0, shown))
 
-    def _netdev(self, at_ns: int, total: Counter[str]) -> CounterSet:
-        values: dict[str, int] = {}
+    def _soft_values(self) -> dict[str, int]:
+        return {f"statistics.{way}_packets": self.frames[way] for way in ("rx", "tx")}
+
+    def _hard_values(self, total: Counter[str]) -> dict[str, int]:
+        values = {f"{way}_packets_phy": self.frames[way] for way in ("rx", "tx")}
         for way in ("rx", "tx"):
             values |= {f"{way}_prio{number}_packets": self.priority[way, number] for number in range(8)}
         values |= {f"rx_prio{number}_discards": 0 for number in range(8)}
@@ -124,6 +132,4 @@ class Machine:
         if not self.deaf:  # these exist only while PFC is on
             values |= {"rx_prio3_pause": total["pause-frames"], "rx_prio3_pause_duration": total["paused-us"]}
             values["tx_prio3_pause"] = 0
-        source = Source(self.name, "data0", self.kind, "netdev")
-        shown = tuple(Shown(name, self.offset + value) for name, value in values.items())
-        return CounterSet(source, self.epoch, at_ns, 1000, 0, shown)
+        return values

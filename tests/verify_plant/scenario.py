@@ -1,6 +1,7 @@
 """One seeded run: a random fabric and load, one planted fault or none; the evidence and, apart from it, the truth."""
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -34,6 +35,7 @@ from tests.verify_plant.frames import CM, PAYLOAD_BYTES, READ_REQUEST, SEND, WRI
 from tests.verify_plant.queuepair import QueuePair
 from tests.verify_plant.world import RATE_BPS, World
 
+FRAMES = re.compile(r"(statistics\.)?[rt]x_(packets|errors|discards)(_phy)?")
 MS = 1_000_000
 US = 1_000
 LOSSLESS = 3
@@ -93,7 +95,7 @@ class Truth:
     Attributes:
         lost: packets of the class that went on a cable and came off none. flaws: payloads that were wrong.
         places: any of these in the place of a finding is right. device: whose counters are void or gone.
-        struck: whether the fault did anything.
+        struck: whether the fault did anything. counts_ports: whether every port's frames were counted.
     """
 
     fault: Fault
@@ -102,6 +104,7 @@ class Truth:
     places: tuple[str, ...] = ()
     device: str = ""
     struck: bool = True
+    counts_ports: bool = False
 
 
 @dataclass(slots=True)
@@ -141,6 +144,7 @@ class Run:
         self.size = 16 if self.incast else self.draw.choice((4, 8, 16))
         self.depth = 4 if self.incast else self.draw.randint(1, 3)
         self.write_share = 0.0 if self.incast else self.draw.choice((0.0, 0.2, 0.5))
+        self.counts_ports = random.Random(f"ports {seed}").random() < 0.7  # noqa: S311  (as above)
         self.poor = self.fault in POOR and self.draw.random() < 0.3
         self.when: dict[int, Callable[[], None]] = {}  # commands done, of all → what happens then
         self.places: tuple[str, ...] = ()
@@ -441,7 +445,7 @@ class Run:
         )
         lost = world.truth["sent"] - world.truth["came"]
         flaws = sum(one.flaws for one in self.connections)
-        return evidence, Truth(self.fault, lost, flaws, self.places, self.void)
+        return evidence, Truth(self.fault, lost, flaws, self.places, self.void, counts_ports=self.counts_ports)
 
     def _job(self) -> JobSummary:
         streams = tuple(
@@ -461,6 +465,8 @@ class Run:
 
     def _hidden(self, snapshot: Snapshot) -> Snapshot:
         sets = tuple(_poor(one) if self.poor else one for one in snapshot.sets if one.source.device not in self.hide)
+        if not self.counts_ports:
+            sets = tuple(found for one in sets for found in _without_frames(one))
         missing = tuple(
             Missing(one.source, "it could not be asked") for one in snapshot.sets if one.source.device in self.hide
         )
@@ -496,6 +502,12 @@ def _poor(found: CounterSet) -> CounterSet:
     gone = (".packets", ".bytes", "pg_dropped")
     kept = tuple(one for one in found.counters if not any(word in one.name for word in gone))
     return replace(found, source=replace(found.source, family="eos"), counters=kept)
+
+
+def _without_frames(found: CounterSet) -> tuple[CounterSet, ...]:
+    """The set without totals of frames; none where it had nothing else."""
+    kept = tuple(one for one in found.counters if not FRAMES.fullmatch(one.name))
+    return (replace(found, counters=kept),) if kept else ()
 
 
 def _body(number: int, index: int, packet: int) -> bytes:

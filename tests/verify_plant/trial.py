@@ -9,6 +9,7 @@ from fabric.verify import Verdict, VerdictStatus, judge
 from tests.verify_plant.scenario import CAUSE, Fault, Run, Truth
 
 RUNS = int(os.environ.get("FABRIC_VERIFY_RUNS", "200"))
+ON_ONE_CABLE = frozenset({Fault.NTH, Fault.RANDOM, Fault.FLAP})
 DISORDER = frozenset({Fault.REORDERED})
 
 
@@ -44,6 +45,7 @@ class Trial:
             "slow host that is no INVALID": self._is_slowness_missed(),
             "wrong cause": self._has_wrong_cause(),
             "wrong place": self._has_wrong_place(),
+            "more than one place": self._is_vague(),
         }
         return tuple(name for name, is_wrong in checks.items() if is_wrong)
 
@@ -81,6 +83,12 @@ class Trial:
     def _has_wrong_place(self) -> bool:
         found = self.verdict.findings[0].place.split(" or ") if self.verdict.findings else []
         return self._is_located() and not any(one in found for one in self.truth.places)
+
+    def _is_vague(self) -> bool:
+        """Where every port's frames are counted, a lost packet has one place."""
+        first = self.verdict.findings[0].place if self.verdict.findings else ""
+        is_exact = self.truth.counts_ports and self.truth.fault in ON_ONE_CABLE
+        return is_exact and self._is_located() and first not in self.truth.places
 
     def _is_located(self) -> bool:
         return self.truth.fault in CAUSE and (self.is_harmed or self.truth.fault in DISORDER)
