@@ -330,8 +330,7 @@ class SwitchCore:
 
     def _lose(self, state: PortState, charge: Charge, reason: DropReason, now_ns: int) -> None:
         self._lost[reason] += 1
-        if reason is not DropReason.DOWN:  # a port that is shut counts nothing
-            state.tx_discards += 1
+        state.tx_discards += 1
         self._give_back(charge, now_ns)
 
     def _give_back(self, charge: Charge, now_ns: int) -> None:

@@ -342,8 +342,9 @@ def test_a_port_that_is_shut_down_carries_nothing_and_counts_nothing() -> None:
         one.send(there)
         while not wiring.ask(LEAF, lambda core, _: (core.depth_bytes("p1", LOSSLESS), ())):
             time.sleep(0.001)
-        before = counters(wiring, "p1")
         shut(enabled=False)
+        before = counters(wiring, "p1")
+        assert before.tx_discards == 1  # what waited
         pause(wiring, paused=False)
         one.send(there)
         other.send(back)
