@@ -110,7 +110,7 @@ def test_a_lost_target_is_replayed(tmp_path: Path) -> None:
         engine = open_engine(target.url, policy=POLICY, settings=settings)
         with engine:
             buffer = engine.allocate(MIB)
-            futures = engine.submit([Read(0, (buffer.view(),), deadline_ns=1000 * MS)])
+            futures = engine.submit([Read(0, (buffer.view(),), deadline_ns=300 * MS)])
             assert engine.wait(futures, PATIENCE_NS)
             assert futures[0].error is not None
 
