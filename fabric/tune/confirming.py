@@ -86,8 +86,7 @@ class Confirmation:
     def _next(self) -> Standing | None:
         """Returns whoever needs another trial and has had the fewest."""
         finalists = self.finalists()
-        first = max(finalists, key=lambda one: one.score(self.book.goal), default=None)
-        late = [one for one in finalists if self._needs(one, is_first=one is first)]
+        late = [one for place, one in enumerate(finalists) if self._needs(one, is_first=place == 0)]
         if not late and len(finalists) > 1 and self._default() is not None and not self._is_certain():
             pair = (finalists[0], finalists[-1])
             late = [one for one in pair if len(one.at(FULL)) < MOST_PAIRS]

@@ -258,16 +258,3 @@ def test_where_something_lost_the_chosen_one_is_clean_in_eight_trials() -> None:
     best = done.best()
     assert best is not None
     assert sum(row.trial.fidelity == 1 and row.trial.knobs == best.knobs for row in done.report().rows) >= 8
-
-
-def test_a_default_that_leads_where_others_lost_is_confirmed_and_stays() -> None:
-    policy = next(one.knobs for one in run(tuner(), flat).report().baselines if one.name == "default policy")
-
-    def measure(knobs: Knobs) -> Outcome:
-        return outcome(8e9 if knobs == policy else 2e9 + 1e8 * knobs.queues, lost=int(knobs.queues > 6))
-
-    done = run(tuner(), measure)
-    best = done.best()
-    assert best is not None
-    assert best.knobs == policy
-    assert best.trials >= 8
