@@ -151,7 +151,8 @@ def target_files(make: Sequence[Action], remove: Sequence[Action]) -> tuple[PutF
 def connection_unit(one: Connection) -> str:
     """Returns the name of a connection's unit: the same for the same subsystem, address and source."""
     place = f"{one.nqn} {one.traddr} {one.trsvcid} {one.host_traddr}"
-    return f"fabricctl-nvme-{hashlib.sha256(place.encode()).hexdigest()[:12]}.service"
+    digest = hashlib.sha256(place.encode(errors="surrogatepass")).hexdigest()  # what is no name is refused elsewhere
+    return f"fabricctl-nvme-{digest[:12]}.service"
 
 
 def connection_files(

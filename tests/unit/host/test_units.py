@@ -175,3 +175,8 @@ def test_modules_of_hosts_and_targets() -> None:
     assert boot_modules(HostPlan("gpu1", "host", (nic(),))) == ("rdma_ucm", "nvme-rdma")
     soft = HostPlan("kv1", "target", (nic(family="rxe"),))
     assert boot_modules(soft) == ("rdma_ucm", "rdma_rxe", "nvmet", "nvmet-rdma")
+
+
+def test_a_connection_with_half_a_character_in_its_name_is_refused_in_words() -> None:
+    with pytest.raises(HostError, match="this is no NQN"):
+        connection_files((replace(ONE, nqn="\ud800nqn.2026-01.net.example:kv"),), WHO, NvmeCli(2, 9))
