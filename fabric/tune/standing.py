@@ -139,15 +139,19 @@ class Book:
     def ranked(self) -> list[Standing]:
         """Returns the feasible settings, best first.
 
-        Those are left out that did the same as one that fell at full fidelity, or as one that was measured before them
-        and stays: a twin that was measured less would lead by luck. So are those that loss forbids.
+        Those are left out that did the same as one that fell at full fidelity, and those that loss forbids.
         """
-        fallen = [one for one in self.standings() if one.at(FULL) and one.flaws(self.limits)]
-        able: list[Standing] = []
+        feasible, fallen = [], []
         for one in self.standings():
-            is_able = not one.flaws(self.limits) and not self.is_forbidden(one.knobs)
-            if is_able and not any(are_twins(one, other) for other in (*fallen, *able)):
-                able.append(one)
+            if not one.flaws(self.limits):
+                feasible.append(one)
+            elif one.at(FULL):
+                fallen.append(one)
+        able = [
+            one
+            for one in feasible
+            if not any(are_twins(one, other) for other in fallen) and not self.is_forbidden(one.knobs)
+        ]
         return sorted(able, key=lambda one: -one.score(self.goal))
 
     def is_forbidden(self, knobs: Knobs) -> bool:

@@ -66,13 +66,6 @@ def test_the_twin_of_one_that_fell_is_not_ranked() -> None:
     assert [one.knobs for one in found.ranked()] == [AWAY]
 
 
-def test_a_twin_that_was_measured_less_does_not_lead() -> None:
-    """The first fell back in its second trial; the twin would fall back too."""
-    twin = replace(KNOBS, depth=64)
-    found = book(standing(outcome(2e9), outcome(1.8e9)), standing(outcome(2e9), knobs=twin))
-    assert [one.knobs for one in found.ranked()] == [KNOBS]
-
-
 def test_beside_one_that_lost_by_chance_nothing_is_deployed() -> None:
     lucky = standing(outcome(2e9), outcome(2e9, lost=3))
     beside = replace(KNOBS, queues=3)
