@@ -6,6 +6,7 @@ pydantic calls these and collects what they refuse. Nothing here knows which var
 import ipaddress
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Final, NoReturn, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator
@@ -207,6 +208,16 @@ def _nqn(value: object) -> str:
     return found
 
 
+def _file_path(value: object) -> str:
+    expected = "the path of a file"
+    found = matching(FILE_PATH, expected, _UNSAFE)(value)
+    try:
+        Path(found).expanduser()
+    except RuntimeError:
+        _refuse("nobody here has this home folder", expected)
+    return found
+
+
 def _secret(value: object) -> str:
     found = text(value, "text, in quotes")
     # it is typed at a prompt: what follows a line end would be a command
@@ -326,6 +337,6 @@ Ends = Annotated[tuple[tuple[str, str], ...], PlainValidator(ranges(_endpoint, _
 # NVM Express Base Specification 2.0, section 3.2.1.2: 0 is no namespace, FFFFFFFFh is all of them
 NamespaceIds = Annotated[tuple[int, ...], PlainValidator(_numbers)]
 SshHost = Annotated[str, PlainValidator(matching(SSH_HOST, "a host name or address", _UNSAFE))]
-FilePath = Annotated[str, PlainValidator(matching(FILE_PATH, "the path of a file", _UNSAFE))]
+FilePath = Annotated[str, PlainValidator(_file_path)]
 Secret = Annotated[str, PlainValidator(_secret)]
 Profile = Annotated[ShardProfile, PlainValidator(_profile)]

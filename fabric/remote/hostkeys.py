@@ -68,7 +68,7 @@ def looked_up(name: str, variables: Mapping[str, object]) -> AuthError | None:
     port = int(str(variables.get("ansible_port") or variables.get("ansible_ssh_port") or 22))
     said = " ".join(str(value) for key, value in variables.items() if key.endswith("_args"))
     own = _USER_FILE.search(said)
-    file = Path(own[1]).expanduser() if own is not None else None
+    file = _home(own[1]) if own is not None else None
     target = SshTarget(name, host, port, known_hosts=file)
     try:
         found = probe_host_key(target)
@@ -76,12 +76,19 @@ def looked_up(name: str, variables: Mapping[str, object]) -> AuthError | None:
         return None
     keys = HostKeys()
     with suppress(OSError):
-        keys.load(str(file or Path("~/.ssh/known_hosts").expanduser()))
+        keys.load(str(file or _home("~/.ssh/known_hosts")))
     accepted = keys.lookup(host if port == 22 else f"[{host}]:{port}")
     if not accepted:
         return unknown_host_key(target, found)
     prints = [fingerprint(key) for key in accepted.values()]
     return None if found in prints else changed_host_key(target, found, ", ".join(prints))
+
+
+def _home(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # nobody here has this home folder
+        return Path(path)
 
 
 def _target(name: str, place: str, file: Path | None) -> SshTarget:

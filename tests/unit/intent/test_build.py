@@ -519,3 +519,12 @@ def test_a_mistyped_asic_is_refused_with_the_name_that_was_meant_and_a_new_one_i
     for name in ("trident9", "Spectrum-4", "TH5", "teralynx8", "silicon-one-q200"):
         devices["leaf1"][1]["fabric_asic"] = name
         assert complaints(raw(devices)) == []
+
+
+def test_a_path_in_the_home_of_nobody_is_refused_with_its_place() -> None:
+    devices = small()
+    devices["leaf1"][1]["fabric_known_hosts"] = "~no-such-user/.ssh/known_hosts"
+
+    (told,) = complaints(raw(devices))
+
+    assert "fabric_known_hosts: nobody here has this home folder" in told
