@@ -5,7 +5,6 @@ import os
 import pkgutil
 import random
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -53,10 +52,8 @@ def test_the_rows_are_the_cross_product_of_sessions_steps_and_faults() -> None:
     assert {(row.subject, row.state, row.kind.value) for row in rows} == expected
 
 
-@pytest.mark.parametrize(
-    "table", sorted((ROOT / "docs/evidence").glob("fault-table-2*.md"))[-1:], ids=lambda one: one.stem
-)
-def test_the_committed_table_has_every_row_and_each_holds(table: Path) -> None:
+def test_the_committed_table_has_every_row_and_each_holds() -> None:
+    table = max((ROOT / "docs/evidence").glob("fault-table-2*.md"))
     assert row_keys(table) == {(row.subject, row.state.value, row.kind.value) for row in every_row()}
     assert "**" not in table.read_text()  # what does not hold stands in bold
 

@@ -1,6 +1,5 @@
 """Host keys over real SSH, for switches, for hosts through Ansible and for the load's agents: unknown and changed."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -86,7 +85,6 @@ def test_a_changed_key_is_refused_with_both_fingerprints(
     assert server.commands == []
 
 
-@pytest.mark.skipif(not os.path.exists("/usr/bin/ssh-keyscan"), reason="ssh-keyscan is missing: openssh-client")  # noqa: PTH110
 def test_the_command_that_accepts_does_accept(server: ShellServer) -> None:
     server.known_hosts.write_text("")
     command = agent_error(server).remedy.rpartition("accept it: ")[2].rstrip(".")

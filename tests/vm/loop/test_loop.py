@@ -24,6 +24,7 @@ pytestmark = pytest.mark.vm
 HOSTS: Final = ("host1", "host2")
 TRIALS, SECONDS = 16, 4.0
 KILLED_AFTER: Final = 5  # trials
+ENDED_WITHIN_S: Final = 60.0  # a stream may be opening, for 10 s, on emulated cores; what stays, stays for ever
 WANTED_GAIN: Final = 4.0
 # A KV cache of one layer, 16 tokens of 1 KiB: small reads, many at a time.
 _LOAD: Final = """\
@@ -96,6 +97,15 @@ def agents_on(driven: Driven, host: str) -> str:
     return driven.sh(host, "pgrep -f fabric[.]engine[.]load || true; ls -d /tmp/fabricctl.* 2>/dev/null || true")
 
 
+def assert_no_agents(driven: Driven) -> None:
+    """An agent ends with its connection: no process and no folder of it stays on a host."""
+    begin = time.monotonic()
+    while left := {host: there for host in HOSTS if (there := agents_on(driven, host).strip())}:
+        assert time.monotonic() - begin < ENDED_WITHIN_S, left
+        time.sleep(0.5)
+    print(f"  agents gone {time.monotonic() - begin:.1f} s after the kill")
+
+
 def test_a_fabric_is_provisioned_proven_tuned_and_proven_again(driven: Driven) -> None:
     first = done(driven, "provision")
     before = proven(driven)
@@ -106,8 +116,7 @@ def test_a_fabric_is_provisioned_proven_tuned_and_proven_again(driven: Driven) -
     words = ("--trials", str(TRIALS), "--seconds", str(SECONDS), *unseen, *load, first.document["run_folder"])
     run = killed_study(driven, *words)
     kept = (run / "journal.jsonl").read_bytes()
-    time.sleep(5)
-    assert {host: agents_on(driven, host) for host in HOSTS} == dict.fromkeys(HOSTS, "")
+    assert_no_agents(driven)
     study = done(driven, "tune", "--resume", str(run), "--checked", first.document["run_folder"], "--write").document
     whole = (run / "journal.jsonl").read_bytes()
     assert whole.startswith(kept[: kept.rindex(b"\n") + 1])  # what was measured before the kill was not measured again
@@ -117,7 +126,8 @@ def test_a_fabric_is_provisioned_proven_tuned_and_proven_again(driven: Driven) -
     assert report["loss"]["lost"] == 0
     serial = next(one for one in report["baselines"] if one["knobs"]["queues"] * one["knobs"]["depth"] == 1)
     tuned, alone = chosen["outcome"]["bytes_per_s"], serial["outcome"]["bytes_per_s"]
-    default = (chosen["default_outcome"] or chosen["outcome"])["bytes_per_s"]
+    assert chosen["default_outcome"] is not None  # else "never below the default" would say nothing
+    default = chosen["default_outcome"]["bytes_per_s"]
     print(f"  chosen {chosen['knobs']}: {chosen['why']}")
 
     again = done(driven, "provision")
@@ -131,6 +141,7 @@ def test_a_fabric_is_provisioned_proven_tuned_and_proven_again(driven: Driven) -
     assert f'"queues": {chosen["knobs"]["queues"]}' in jobs  # the load goes as the profile on the hosts says
     held = driven.fabricctl("tune", "--check", *load, again.document["run_folder"], "--seconds", "3", *unseen)
     assert held.document["outcome"]["lost"] == 0
+    assert held.status == (1 if held.document["why"] else 0)
     # whether it still gives as much is up to who else uses these cores; what it says must be about that alone
     assert all("MB/s" in one or "GB/s" in one or "p99" in one for one in held.document["why"]), held.document["why"]
     print(

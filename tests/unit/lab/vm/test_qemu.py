@@ -45,7 +45,7 @@ def test_shared_root_disk_is_never_opened_for_writing() -> None:
 
 
 def test_disk_is_absolute_for_qemu_opens_it_again_from_another_folder() -> None:
-    assert "file=/lab/a,,b/disk.qcow2,if=none,id=root,format=qcow2,discard=unmap" in line()
+    assert "file=/lab/a,,b/disk.qcow2,if=none,id=root,format=qcow2,discard=unmap,cache=unsafe" in line()
 
 
 def test_saved_state_differs_from_a_boot_only_in_waiting_for_it() -> None:
