@@ -21,7 +21,7 @@ from fabric.host.boot import boot_change
 from fabric.host.change import HostIntent, Part, PartChange, change_from_json, change_to_json, intent_from_json
 from fabric.host.executor import Executor, LocalExecutor, RecordedExecutor, SshExecutor, perform_all
 from fabric.host.families.catalog import driver
-from fabric.host.files import FileChange, changed_files, restoring
+from fabric.host.files import FileChange, changed_files, restoring, standing
 from fabric.host.intents import host_intent
 from fabric.host.nvme.compare import ConnectionDifference, connection_differences
 from fabric.host.nvme.connect import (
@@ -102,6 +102,7 @@ __all__ = (
     "report_from_json",
     "restoring",
     "revert_part",
+    "standing",
     "standing_part",
     "target_actions",
     "target_files",

@@ -17,7 +17,7 @@ from fabric.host.executor import Executor, perform
 from fabric.remote.ssh import ExecResult
 from fabric.serial import SerialError, from_json, parse_json
 
-__all__ = ("Question", "agent_source", "ask", "perform_together", "read_many")
+__all__ = ("Question", "agent_source", "ask", "foreseeing", "perform_together", "read_many")
 
 Question: TypeAlias = tuple[str, ...] | str
 """An argument list to run, or the path of a file to read."""
@@ -54,6 +54,12 @@ def ask(executor: Executor, questions: Sequence[Question]) -> tuple[ExecResult, 
     Raises:
         HostError: the host cannot be reached, or what it answers is no answer.
     """
+    if isinstance(executor, _Foreseeing):
+        told = executor.told(questions)
+        rest = iter(
+            ask(executor.executor, [one for one, answer in zip(questions, told, strict=True) if answer is None])
+        )
+        return tuple(next(rest) if answer is None else answer for answer in told)
     if len(questions) < 2:
         return tuple(_alone(executor, one) for one in questions)
     words = json.dumps([one if isinstance(one, str) else list(one) for one in questions])
@@ -67,6 +73,46 @@ def ask(executor: Executor, questions: Sequence[Question]) -> tuple[ExecResult, 
     if len(answers) != len(questions):
         raise HostError("the host's Python did not answer", found=f"exit {done.status}: {done.stderr.strip()[:200]}")
     return tuple(ExecResult(*answer) for answer in answers)
+
+
+def foreseeing(executor: Executor, questions: Iterable[Question]) -> Executor:
+    """Returns the host with the answers to questions that will be asked of it, got in one round trip.
+
+    Each answer is given once: who asks again wants to know what is so by then.
+
+    Raises:
+        HostError: the host cannot be reached, or what it answers is no answer.
+    """
+    distinct = tuple(dict.fromkeys(questions))
+    return _Foreseeing(executor, dict(zip(distinct, ask(executor, distinct), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreseeing:
+    """An executor that knows some answers."""
+
+    executor: Executor
+    answers: dict[Question, ExecResult]
+
+    def told(self, questions: Sequence[Question]) -> list[ExecResult | None]:
+        """Returns the answers that are known, None for each other."""
+        return [self.answers.pop(one, None) for one in questions]
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> ExecResult:
+        """Returns what the command left."""
+        known = None if stdin else self.answers.pop(tuple(argv), None)
+        return self.executor.run(argv, stdin=stdin) if known is None else known
+
+    def read(self, path: str) -> str | None:
+        """Returns the text of a file, None when it cannot be read."""
+        known = self.answers.pop(path, None)
+        if known is None:
+            return self.executor.read(path)
+        return known.stdout if known.ok else None
+
+    def write(self, path: str, text: str) -> ExecResult:
+        """Returns how the write ended."""
+        return self.executor.write(path, text)
 
 
 def read_many(executor: Executor, paths: Sequence[str]) -> dict[str, str | None]:

@@ -1,7 +1,10 @@
 """Files and units of ours on a host: what makes them as they shall be, and the way back. Knows not what they do.
 
-Order forward: units that go are stopped and disabled, files put, systemd and udev told, units enabled; the caller
+Order forward: units that go are stopped and disabled, files put, units enabled, systemd and udev told; the caller
 starts them last. Order backward: new units stopped and disabled, the caller's own way back, files as they were.
+Forward, systemd reads its files once, behind `enable`. Backward, each `disable` has it read them: it remembers what
+starts at boot until then (seen on systemd 252), and a run that is cut off in between would leave a unit that is said to
+be enabled and is not.
 """
 
 import difflib
@@ -107,8 +110,9 @@ def boot_change(wanted: Sequence[PutFile], executor: Executor, *, gone: Sequence
     Raises:
         HostError: a file is there and cannot be read, systemd does not answer, or the host cannot be reached.
     """
-    changes = changed_files(wanted, executor)
-    old = {path: file for path, file in standing(gone, executor).items() if file is not None} if gone else {}
+    found = standing(tuple(dict.fromkeys((*(one.path for one in wanted), *gone))), executor)
+    changes = changed_files(wanted, found)
+    old = {path: file for path in gone if (file := found[path]) is not None}
     units = [unit_name(path) for path in (*(one.path for one in wanted), *old) if unit_name(path)]
     states = read_units(units, executor)
     kept = [unit for one in wanted if (unit := unit_name(one.path))]
@@ -121,8 +125,8 @@ def boot_change(wanted: Sequence[PutFile], executor: Executor, *, gone: Sequence
     forward += [RemoveLink(path) for path in reversed(old)]
     forward += [one.after for one in changes]
     stale = [f"{_UNITS}{unit}" for unit in kept if states[unit].stale]  # a run was cut off before it told systemd
-    forward += _told((*touched, *stale))
-    forward += [Run(("systemctl", "enable", *disabled))] if disabled else []
+    forward += [Run(("systemctl", "enable", "--no-reload", *disabled))] if disabled else []
+    forward += _told((*touched, *stale), is_turned=bool(disabled))
     stopped = tuple(unit for unit in kept if not states[unit].active)
     return BootChange(
         tuple(forward),
@@ -140,10 +144,10 @@ def _away(unit: str) -> Run:
     return Run(("systemctl", "disable", "--now", unit), if_exists=f"{_UNITS}{unit}")
 
 
-def _told(paths: Iterable[str]) -> list[Action]:
-    # systemd and udev read what changed
+def _told(paths: Iterable[str], *, is_turned: bool = False) -> list[Action]:
+    # systemd and udev read what changed; is_turned: what starts at boot did, of which systemd remembers the old
     found = list(paths)
-    actions: list[Action] = [_RELOAD] if any(unit_name(path) for path in found) else []
+    actions: list[Action] = [_RELOAD] if is_turned or any(unit_name(path) for path in found) else []
     if any(path.startswith(_RULES) for path in found):
         actions.append(Run(("udevadm", "control", "--reload")))
     return actions

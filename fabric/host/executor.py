@@ -32,6 +32,7 @@ __all__ = (
     "SshExecutor",
     "half_paths",
     "list_folder",
+    "listing",
     "perform",
     "perform_all",
 )
@@ -176,9 +177,14 @@ class RecordedExecutor:
         return ExecResult(0, "", "")
 
 
+def listing(path: str) -> tuple[str, ...]:
+    """Returns the command that `list_folder` runs."""
+    return ("ls", "-1A", "--", path)
+
+
 def list_folder(executor: Executor, path: str) -> tuple[str, ...] | None:
     """Returns the names in a folder, sorted, None when it is not there."""
-    done = executor.run(["ls", "-1A", "--", path])
+    done = executor.run(listing(path))
     return tuple(sorted(done.stdout.split("\n")[:-1])) if done.ok else None
 
 

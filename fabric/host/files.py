@@ -1,6 +1,6 @@
 """Files of ours on a host: which must change, and how they are brought back. Knows not what stands in them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabric.errors import HostError
@@ -9,7 +9,7 @@ from fabric.host.batch import Question, ask
 from fabric.host.executor import Executor
 from fabric.remote.ssh import ExecResult
 
-__all__ = ("FileChange", "changed_files", "restoring", "standing")
+__all__ = ("FileChange", "changed_files", "file_questions", "restoring", "standing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,16 @@ class FileChange:
         return self.after.path
 
 
-def changed_files(files: Iterable[PutFile], executor: Executor) -> tuple[FileChange, ...]:
-    """Returns the files whose text or mode differs, once each, in order.
-
-    Raises:
-        HostError: a file is there and cannot be read: it must not be replaced unseen.
-    """
+def changed_files(files: Iterable[PutFile], found: Mapping[str, PutFile | None]) -> tuple[FileChange, ...]:
+    """Returns the files whose text or mode differs from those that were found, once each, in order."""
     wanted = {one.path: one for one in files}
-    changes = (_change(wanted[path], found) for path, found in standing(tuple(wanted), executor).items())
+    changes = (_change(one, found[path]) for path, one in wanted.items())
     return tuple(one for one in changes if one is not None)
+
+
+def file_questions(paths: Sequence[str]) -> list[Question]:
+    """Returns what `standing` asks."""
+    return [question for path in paths for question in (("stat", "-L", "-c", "%a", "--", path), path)]
 
 
 def standing(paths: Sequence[str], executor: Executor) -> dict[str, PutFile | None]:
@@ -49,10 +50,7 @@ def standing(paths: Sequence[str], executor: Executor) -> dict[str, PutFile | No
     Raises:
         HostError: a file is there and cannot be read, or the host cannot be reached.
     """
-    questions: list[Question] = []
-    for path in paths:
-        questions += [("stat", "-L", "-c", "%a", "--", path), path]
-    answers = ask(executor, questions)
+    answers = ask(executor, file_questions(paths))
     return {path: _standing(path, *own) for path, *own in zip(paths, answers[::2], answers[1::2], strict=True)}
 
 

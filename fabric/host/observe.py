@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 from fabric.errors import HostError
 from fabric.host import names
 from fabric.host.batch import Question, ask
-from fabric.host.executor import Executor, list_folder
+from fabric.host.executor import Executor, list_folder, listing
 from fabric.host.families.catalog import driver
 from fabric.host.nvme.connect import read_version
 from fabric.host.nvme.identity import HOSTID_PATH, HOSTNQN_PATH
-from fabric.host.nvme.target import read_target
+from fabric.host.nvme.target import read_target, target_questions
 from fabric.host.parse import ip, lldp, nvme, rdma
 from fabric.host.settings import NicFacts, NicReading, question, reading
 from fabric.host.unconfirmed import listing_without_sample
@@ -29,6 +29,8 @@ __all__ = (
     "HostReading",
     "discover",
     "discover_all",
+    "discovery_questions",
+    "host_questions",
     "observe_host",
     "observe_nics",
     "read_controllers",
@@ -36,6 +38,11 @@ __all__ = (
 )
 
 CONTROLLERS: Final = "/sys/class/nvme"
+_INFINIBAND: Final = "/sys/class/infiniband"
+_DEVICES: Final = ("ibv_devinfo",)
+_NEIGHBOURS: Final = ("lldpcli", "-f", "json", "show", "neighbors", "details")
+_SUBSYSTEMS: Final = ("nvme", "list-subsys", "-o", "json")
+_NVME_VERSION: Final = ("nvme", "version")
 _ATTRIBUTES: Final = (
     "transport", "address", "subsysnqn", "state", "ctrl_loss_tmo", "reconnect_delay", "fast_io_fail_tmo",
     "kato", "queue_count", "sqsize", "hostnqn", "hostid",
@@ -73,16 +80,24 @@ def discover_all(netdevs: Sequence[str], executor: Executor) -> tuple[NicFacts, 
     Raises:
         HostError: a netdev's name is none, or the host cannot be reached.
     """
-    bases = [f"/sys/class/net/{names.netdev(netdev)}" for netdev in netdevs]
-    questions: list[Question] = [("rdma", "-j", "link", "show"), ("ip", "-j", "address", "show")]
-    for base in bases:
-        questions += [*_port_questions(base), ("grep", "-qsx", "DEVTYPE=vlan", f"{base}/uevent")]
-    links, addresses, *own = ask(executor, questions)
+    links, addresses, *own = ask(executor, discovery_questions(netdevs))
     ports = rdma.read_links(links.stdout) if links.ok and links.stdout.strip() else ()
     return tuple(
         _facts(NicFacts(netdev, parent=_parent(netdev, addresses), is_vlan=vlan.ok), ports, (device, ecn), executor)
         for netdev, device, ecn, vlan in zip(netdevs, own[::3], own[1::3], own[2::3], strict=True)
     )
+
+
+def discovery_questions(netdevs: Sequence[str]) -> list[Question]:
+    """Returns what `discover_all` asks first.
+
+    Raises:
+        HostError: a netdev's name is none.
+    """
+    questions: list[Question] = [("rdma", "-j", "link", "show"), ("ip", "-j", "address", "show")]
+    for base in (f"/sys/class/net/{names.netdev(netdev)}" for netdev in netdevs):
+        questions += [*_port_questions(base), ("grep", "-qsx", "DEVTYPE=vlan", f"{base}/uevent")]
+    return questions
 
 
 def _port_questions(base: str) -> list[Question]:
@@ -116,6 +131,25 @@ def _parent(netdev: str, addresses: ExecResult) -> str:
     return "" if below is UNKNOWN or below is None else below
 
 
+def host_questions(plan: HostPlan) -> list[Question]:
+    """Returns what `observe_host` asks whatever the answers are.
+
+    Raises:
+        HostError: a netdev's name is none.
+    """
+    return [
+        *(discovery_questions([nic.netdev for nic in plan.nics]) if plan.nics else ()),
+        *((_NVME_VERSION,) if plan.role == "host" else target_questions()),
+        _DEVICES,
+        _NEIGHBOURS,
+        _SUBSYSTEMS,
+        listing(_INFINIBAND),
+        listing(CONTROLLERS),
+        HOSTNQN_PATH,
+        HOSTID_PATH,
+    ]
+
+
 def observe_host(plan: HostPlan, executor: Executor) -> HostReading:
     """Returns all that can be read of a host or target.
 
@@ -134,9 +168,9 @@ def observe_host(plan: HostPlan, executor: Executor) -> HostReading:
     state = HostState(
         plan.host,
         nics=tuple(reading.state for reading in readings),
-        rdma_ports=_read(executor, ["ibv_devinfo"], rdma.read_devinfo, unread),
+        rdma_ports=_read(executor, _DEVICES, rdma.read_devinfo, unread),
         gids=_gids(executor, unread),
-        neighbours=_read(executor, ["lldpcli", "-f", "json", "show", "neighbors", "details"], lldp.read_lldp, unread),
+        neighbours=_read(executor, _NEIGHBOURS, lldp.read_lldp, unread),
         subsystems=_subsystems(executor, unread),
         target=read_target(executor) if plan.role == "target" else UNKNOWN,
         hostnqn=_file(executor, HOSTNQN_PATH),
@@ -161,7 +195,7 @@ def observe_nics(nics: Sequence[HostNicPlan], facts: Sequence[NicFacts], executo
     )
 
 
-def _read(executor: Executor, argv: list[str], parse: Callable[[str], T], unread: list[str]) -> Known[T]:
+def _read(executor: Executor, argv: Sequence[str], parse: Callable[[str], T], unread: list[str]) -> Known[T]:
     done = executor.run(argv)
     if not done.ok or not done.stdout.strip():
         unread.append(f"{' '.join(argv)}: exit {done.status}: {done.stderr.strip()[:120] or 'no output'}")
@@ -182,11 +216,11 @@ def _file(executor: Executor, path: str) -> Known[str]:
 
 
 def _gids(executor: Executor, unread: list[str]) -> Known[tuple[GidEntry, ...]]:
-    devices = list_folder(executor, "/sys/class/infiniband")
+    devices = list_folder(executor, _INFINIBAND)
     if devices is None:
-        unread.append("/sys/class/infiniband: no such folder")
+        unread.append(f"{_INFINIBAND}: no such folder")
         return UNKNOWN
-    folders = [f"/sys/class/infiniband/{names.rdma_device(one)}/ports/" for one in devices]
+    folders = [f"{_INFINIBAND}/{names.rdma_device(one)}/ports/" for one in devices]
     # empty slots cannot be read and make grep end with 2; what it printed counts
     return read_gid_files(executor.run(["grep", "-rs", "", *folders]).stdout) if folders else ()
 
@@ -240,7 +274,7 @@ def read_controllers(executor: Executor) -> Known[dict[str, tuple[str, NvmePath]
 def _subsystems(executor: Executor, unread: list[str]) -> Known[tuple[NvmeSubsystem, ...]]:
     """Subsystems with their paths from sysfs; ANA and names from nvme-cli, where it can be read."""
     controllers = read_controllers(executor)
-    listed = _read(executor, ["nvme", "list-subsys", "-o", "json"], nvme.read_subsystems, unread)
+    listed = _read(executor, _SUBSYSTEMS, nvme.read_subsystems, unread)
     if controllers is UNKNOWN:
         return listed
     known = {} if listed is UNKNOWN else {one.nqn: one for one in listed}
@@ -250,7 +284,7 @@ def _subsystems(executor: Executor, unread: list[str]) -> Known[tuple[NvmeSubsys
 
 def _nvme_without_sample(executor: Executor) -> tuple[str, ...]:
     """The version of nvme-cli when no sample shows its listings; without the tool there is nothing to doubt."""
-    done = executor.run(["nvme", "version"])
+    done = executor.run(_NVME_VERSION)
     if not done.ok:
         return ()
     try:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fabric.errors import HostError
-from fabric.host.batch import ask, read_many
+from fabric.host.batch import ask, foreseeing, read_many
 from fabric.host.change import HostIntent
-from fabric.host.executor import Executor, list_folder
+from fabric.host.executor import Executor, list_folder, listing
 from fabric.host.nvme.connect import read_connect
-from fabric.host.observe import HostReading, observe_host
+from fabric.host.observe import HostReading, host_questions, observe_host
 from fabric.host.parse.rdma import read_statistic
 from fabric.policy import PROFILE_PATH
 from fabric.qos import UNKNOWN, Known
@@ -22,6 +22,8 @@ __all__ = ("Definition", "HostReport", "read_definitions", "read_host", "report_
 CONFIG_PATH: Final = "/etc/nvme/config.json"
 DISCOVERY_PATH: Final = "/etc/nvme/discovery.conf"
 UNITS: Final = "/etc/systemd/system"
+_PROFILE: Final = (("test", "-e", PROFILE_PATH), PROFILE_PATH)
+_STATISTIC: Final = ("rdma", "-j", "statistic", "show")
 UNIT_NAME: Final = re.compile(r"fabricctl-nvme-[0-9a-f]{12}\.service")
 
 
@@ -74,19 +76,21 @@ def read_host(intent: HostIntent, executor: Executor) -> HostReport:
     Raises:
         HostError: the host cannot be reached, or a NIC family is unknown.
     """
+    own = (listing(UNITS), CONFIG_PATH, DISCOVERY_PATH, _STATISTIC, *_PROFILE)
+    executor = foreseeing(executor, (*host_questions(intent.plan), *own))
     reading = observe_host(intent.plan, executor)
     return HostReport(intent.host, reading, read_definitions(executor), _counters(executor), _profile(executor))
 
 
 def _profile(executor: Executor) -> Known[str]:
-    there, text = ask(executor, [("test", "-e", PROFILE_PATH), PROFILE_PATH])
+    there, text = ask(executor, _PROFILE)
     if there.status == 1:
         return ""
     return text.stdout if there.ok and text.ok else UNKNOWN
 
 
 def _counters(executor: Executor) -> tuple[RdmaCounters, ...]:
-    done = executor.run(["rdma", "-j", "statistic", "show"])
+    done = executor.run(_STATISTIC)
     try:
         return read_statistic(done.stdout) if done.ok and done.stdout.strip() else ()
     except HostError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 
 from fabric.engine.client import Description
-from fabric.engine.load import Job, JobResult, Region, Stream
+from fabric.engine.load import OPEN_S, Job, JobResult, Region, Stream
 from fabric.errors import ConnectError, FabricError, HostError
 from fabric.intent import Loaded
 from fabric.observe import Event
@@ -29,7 +29,6 @@ __all__ = ("Agents", "Answers", "Preparation", "open_agents")
 
 _PING_S: Final = 10.0
 _PINGS: Final = 3
-_OPEN_S: Final = 10.0  # what a stream may take to open, fabric.engine.load.runner
 PATIENCE_S: Final = 60.0  # beyond what the work itself may take: a read's deadline is 30 s
 _WORKERS: Final = 8
 _SLOW_BYTES_S: Final = 10 << 20  # what a preparation writes at least, else it is given up
@@ -127,7 +126,7 @@ class Agents:
         """Returns what the stream of each host reaches: block size, blocks, queues."""
         orders: dict[str, _Lines] = {name: {"do": "describe", "stream": to_json(one)} for name, one in streams.items()}
         return _typed(
-            self._ask(orders, "described", dict.fromkeys(orders, self._patience_s + _OPEN_S)),
+            self._ask(orders, "described", dict.fromkeys(orders, self._patience_s + OPEN_S)),
             "description",
             Description,
         )
@@ -159,7 +158,7 @@ class Agents:
                 "region": to_json(one.region),
                 "consent": one.consent,
             }
-            limits[name] = self._patience_s + _OPEN_S + one.region.blocks * 4096 / _SLOW_BYTES_S
+            limits[name] = self._patience_s + OPEN_S + one.region.blocks * 4096 / _SLOW_BYTES_S
         return _typed(self._ask(orders, "prepared", limits), "bytes", int)
 
     def run(self, jobs: Mapping[str, Job], *, lead_s: float | None = None) -> Answers[JobResult]:
@@ -174,7 +173,7 @@ class Agents:
         limits: dict[str, float] = {}
         for name, job in jobs.items():
             begin = job.start_unix_s if start is None else start
-            limits[name] = self._patience_s + len(job.streams) * _OPEN_S + job.seconds + _deadline_s(job)
+            limits[name] = self._patience_s + len(job.streams) * OPEN_S + job.seconds + _deadline_s(job)
             if begin is not None:
                 limits[name] += max(0.0, begin - self._clock.unix_s())
                 begin += self.offsets_s.get(name, 0.0)

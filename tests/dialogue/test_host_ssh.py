@@ -11,7 +11,7 @@ import paramiko
 import pytest
 
 from fabric.errors import HostError
-from fabric.host import PutFile, SshExecutor, changed_files, perform_all, restoring
+from fabric.host import PutFile, SshExecutor, changed_files, perform_all, restoring, standing
 from fabric.host.actions import Write
 from fabric.lab.alarms import WallClock
 from fabric.remote.ssh import SshClient, SshTarget
@@ -95,11 +95,11 @@ def test_actions_over_ssh_twice(executor: SshExecutor, tmp_path: Path) -> None:
 def test_files_over_ssh_with_their_way_back(executor: SshExecutor, tmp_path: Path) -> None:
     path = tmp_path / "etc" / "it's a $file.json"
     files = (PutFile(str(path), 'DHHC-1:"secret"\n', mode=0o600),)
-    changes = changed_files(files, executor)
+    changes = changed_files(files, standing([one.path for one in files], executor))
     perform_all(executor, (one.after for one in changes), host="gpu1")
     assert path.read_text() == 'DHHC-1:"secret"\n'
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert changed_files(files, executor) == ()
+    assert changed_files(files, standing([one.path for one in files], executor)) == ()
     perform_all(executor, restoring(changes), host="gpu1")
     assert not path.exists()
 

@@ -2,28 +2,34 @@
 
     python -m tests.vm.soak --minutes 120 --seed 7
 
-Judged are verdicts, bytes and what is left behind:
+One watch goes on until it has found a loss, or until the fabric is taken back; then the next begins. Judged are the
+verdicts of its windows, bytes, and what is left behind:
 
 | wrong | when |
 |---|---|
-| false pass | a window passed in which a fault had struck |
-| false fail | the watch ended with a loss, and no fault had struck |
-| wrong place | the finding does not name the port of the fault |
+| false pass | a fault took packets, and every window from then on passed |
+| false fail | a window failed in which no fault had taken any |
+| wrong place | no finding of the failed window names the port of the fault |
 | wrong byte | a flaw of the payload without a fault that makes one |
-| leak | processes, sockets or memory of guests, the lab or the watch grew by more than a tenth from one quarter to the last |
+| no window | the watch judged nothing for minutes, or ended in another way than a verdict or the order to stop |
+| leak | processes, sockets or memory of guests, the lab or this process grew by more than a tenth from the second quarter to the last |
 
-A window that proves nothing (a timer ran out on a busy machine) is counted, and is no false verdict.
+What a fault took is what the emulated cable says; of a storm, that a watchdog of the emulated switch tripped. A window
+that proves nothing (a timer ran out on a busy machine) is no verdict; a fault that only such windows saw is counted as
+`not judged`.
 """
 
 import argparse
 import json
+import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +40,9 @@ from tests.vm.fabrics import Driven, driven_lab
 
 MACHINES: Final = ("host1", "host2", "target1")
 PORTS: Final = ("Ethernet0", "Ethernet8", "Ethernet16")
-ROUND_S, WINDOW_S, FOUND_S = 60.0, 12, 150.0
+ROUND_S, WINDOW_S = 60.0, 12
+WINDOW_LIMIT_S: Final = 300.0  # none in this time, and the watch hangs
+LATER: Final = 2  # windows after a fault is gone: the one that goes on, and one for what was still on the way
 ANEW: Final = 10  # rounds between two rollbacks
 GROWTH: Final = 1.1
 _LOAD: Final = f"""\
@@ -52,13 +60,12 @@ _STATE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is done to the fabric. is_loss: packets are lost by it; else payload is damaged, or nothing."""
+    """One thing that is done to the fabric, at one port. hold_s: how long; 0: as long as a round."""
 
     name: str
     port: str = ""
     asked: tuple[dict[str, Any], ...] = ()
     hold_s: float = 0.0
-    is_loss: bool = True
 
 
 def drawn(draw: random.Random) -> Fault:
@@ -73,7 +80,7 @@ def drawn(draw: random.Random) -> Fault:
             return Fault("one in 1000", port, ({**base, "kind": "drop", "packet": "roce", "nth": 1000, "every": True},))
         case "corrupt":
             asked = {**base, "port": "Ethernet16", "kind": "corrupt", "packet": "write", "nth": draw.randint(1, 200)}
-            return Fault("corrupt", "Ethernet16", (asked,), is_loss=False)
+            return Fault("corrupt", "Ethernet16", (asked,))
         case "flap":
             return Fault("flap", port, ({**base, "kind": "down"},), hold_s=draw.uniform(0.2, 1.5))
         case "storm":
@@ -89,6 +96,7 @@ class Watch:
 
     driven: Driven
     checked: str
+    code: int | None = None
     _process: subprocess.Popen[str] | None = None
 
     def begin(self) -> None:
@@ -101,25 +109,45 @@ class Watch:
             )
 
     @property
-    def pid(self) -> int:
-        return 0 if self._process is None else self._process.pid
+    def is_running(self) -> bool:
+        """Returns whether it was begun and has not ended."""
+        return self._process is not None and self._process.poll() is None
 
     def status(self) -> int | None:
         """Returns its exit status, None while it runs."""
         return None if self._process is None else self._process.poll()
 
-    def windows(self) -> int:
-        """Returns how many windows it has told so far."""
-        return (self.driven.folder / "watch.log").read_text().count(" packets so far")
+    def windows(self) -> list[str]:
+        """Returns the verdicts of the windows that it has told so far."""
+        return re.findall(
+            r"\b(pass|fail|invalid); [\d,]+ packets so far", (self.driven.folder / "watch.log").read_text()
+        )
+
+    def await_windows(self, count: int) -> bool:
+        """Waits until it has told so many windows, or ended; returns False where it told none for minutes."""
+        known, limit = len(self.windows()), time.monotonic() + WINDOW_LIMIT_S
+        while known < count and self.status() is None:
+            if time.monotonic() > limit:
+                return False
+            time.sleep(0.5)
+            if len(self.windows()) > known:
+                known, limit = len(self.windows()), time.monotonic() + WINDOW_LIMIT_S
+        return True
 
     def end(self) -> dict[str, Any]:
-        """Ends it in order, and returns what it said."""
-        assert self._process is not None
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-        self._process.wait(180)
+        """Ends it in order, unless it ends by itself, and returns what it said; {} the second time."""
+        process, self._process = self._process, None
+        if process is None:
+            return {}
+        if process.poll() is None and "fail" not in self.windows():
+            process.send_signal(signal.SIGTERM)
+        self.code = process.wait(180)
         text = (self.driven.folder / "watch.json").read_text()
         return json.loads(text) if text.strip() else {}
+
+    def last_words(self) -> str:
+        """Returns the end of what it said."""
+        return (self.driven.folder / "watch.log").read_text()[-500:]
 
 
 @dataclass(slots=True)
@@ -150,10 +178,15 @@ class Record:
 
 @contextmanager
 def planted(driven: Driven, fault: Fault) -> Iterator[Callable[[], int]]:
-    """Yields how often the fault has struck so far; it is taken away in the end."""
+    """Yields how often the fault has taken something so far; it is taken away in the end."""
+    storms = _storms(driven)
     numbers = [driven.site.ask("fault-add", **one) for one in fault.asked]
 
     def struck() -> int:
+        if fault.name == "flap":
+            return 1  # a link that was down is told, whatever was on it
+        if fault.name == "storm":
+            return _storms(driven) - storms
         rows = driven.site.ask("fault-list")
         return sum(int(one["struck"]) for one in rows if one["number"] in numbers)
 
@@ -164,56 +197,67 @@ def planted(driven: Driven, fault: Fault) -> Iterator[Callable[[], int]]:
             driven.site.ask("fault-remove", number=number)
 
 
+def _storms(driven: Driven) -> int:
+    """Returns how many storms the watchdogs of the emulated switch have detected."""
+    (ports,) = driven.site.ask("counters", switches=["leaf1"]).values()
+    return sum(int(dog["storms_detected"]) for row in ports.values() for dog in row["counters"]["watchdog"])
+
+
 def one_round(driven: Driven, watch: Watch, fault: Fault, record: Record) -> None:
     """Plants one fault under the watch and judges what the watch says of it."""
-    begin = time.monotonic()
-    struck = 0
+    begin, first = time.monotonic(), len(watch.windows())
     with planted(driven, fault) as count:
         while time.monotonic() - begin < (fault.hold_s or ROUND_S) and watch.status() is None:
-            time.sleep(0.5 if not fault.hold_s else min(0.5, fault.hold_s))
+            time.sleep(min(0.5, fault.hold_s or 0.5))
         struck = count()
-    end = begin + (FOUND_S if struck or fault.hold_s else ROUND_S)
-    while watch.status() is None and time.monotonic() < end:
-        time.sleep(1)
-    status, said = watch.status(), watch.end()
-    record.take(said)
-    record.rounds[f"{fault.name}: {_told(status)}"] += 1
-    record.wrong += list(_judged(fault, struck, status, said))
+        if fault.name == "storm":  # it ends by itself, and a watchdog may see it only then
+            time.sleep(1)
+            struck = count()
+    is_told = watch.await_windows(len(watch.windows()) + LATER if struck else first + 1)
+    while time.monotonic() - begin < ROUND_S and watch.status() is None:
+        time.sleep(0.5)
+    seen, said = watch.windows()[first:], {}
+    if "fail" in seen or not watch.is_running:
+        said = watch.end()
+        record.take(said)
+    wrong = list(_judged(fault, struck, seen, said))
+    if not is_told or not seen or watch.code not in {None, 1}:
+        wrong.append(f"no window: {fault} {seen}, exit {watch.code}: {watch.last_words()}")
+    record.rounds[f"{fault.name}: {_told(struck, seen)}"] += 1
+    record.wrong += wrong
 
 
-def _told(status: int | None) -> str:
-    return "watch went on" if status is None else {0: "proven", 1: "loss found"}.get(status, f"exit {status}")
+def _told(struck: int, seen: Sequence[str]) -> str:
+    if "fail" in seen:
+        return "found"
+    if not struck:
+        return "took nothing"
+    return "missed" if set(seen) == {"pass"} else "not judged"
 
 
-def _judged(fault: Fault, struck: int, status: int | None, said: dict[str, Any]) -> Iterator[str]:
-    invalid = dict(said.get("windows", ())).get("invalid", 0)
+def _judged(fault: Fault, struck: int, seen: Sequence[str], said: dict[str, Any]) -> Iterator[str]:
     findings = ((said.get("last") or {}).get("verdict") or {}).get("findings", ())
     failed = [one for one in findings if one["status"] == "fail"]
-    if status == 1 and fault.name == "none":
-        yield f"false fail: {failed}"
-    elif status == 1 and not any(names_place(one["place"], f"leaf1/{fault.port}") for one in failed):
-        yield f"wrong place: {fault} {failed}"
-    if status != 1 and struck and not invalid:
-        yield f"false pass: {fault} struck {struck} times"
+    if "fail" in seen:
+        if not struck:
+            yield f"false fail: {fault} took nothing: {failed}"
+        elif not any(names_place(one["place"], f"leaf1/{fault.port}") for one in failed):
+            yield f"wrong place: {fault} {failed}"
+    elif struck and set(seen) == {"pass"}:
+        yield f"false pass: {fault} took {struck}"
     if any(one["cause"] == "payload-corrupted" for one in failed) and fault.name != "corrupt":
         yield f"wrong byte: {fault} {failed}"
 
 
-def sample(driven: Driven, watch: Watch, record: Record) -> None:
-    """Notes what is there now: in the guests, in the lab's process, in the watch."""
+def sample(driven: Driven, record: Record) -> None:
+    """Notes what is there now: in the guests, in the lab's process, here. A watch is young each time."""
     for name in MACHINES:
         processes, sockets, memory = driven.sh(name, _STATE).split()
         for what, value in (("processes", processes), ("sockets", sockets), ("memory KiB", memory)):
             record.samples.setdefault(f"{name} {what}", []).append(int(value))
-    own = {
-        "lab": json.loads((driven.site.folder.path / "process.json").read_text())["pid"],
-        "watch": watch.pid,
-        "this": 0,
-    }
+    own = {"lab": json.loads((driven.site.folder.path / "process.json").read_text())["pid"], "this": os.getpid()}
     for name, pid in own.items():
-        place = Path("/proc") / (str(pid) if pid else "self")
-        if not place.exists():
-            continue
+        place = Path("/proc") / str(pid)
         rss = next(int(line.split()[1]) for line in (place / "status").read_text().splitlines() if "VmRSS" in line)
         record.samples.setdefault(f"{name} memory KiB", []).append(rss)
         record.samples.setdefault(f"{name} descriptors", []).append(len(list((place / "fd").iterdir())))
@@ -235,28 +279,40 @@ def main() -> int:
     asked.add_argument("--minutes", type=float, default=120)
     asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     options = asked.parse_args()
-    draw, record = random.Random(options.seed), Record()  # noqa: S311  (no secret)
+    record = Record()
+    begin = time.monotonic()
     with driven_lab("lab") as driven:
-        run = driven.fabricctl("provision").document["run_folder"]
         (driven.folder / "soak.yml").write_text(_LOAD)
-        end, number = time.monotonic() + options.minutes * 60, 0
-        while time.monotonic() < end:
-            if number and number % ANEW == 0:
-                run = anew(driven, run, record)
-            number += 1
-            watch, fault = Watch(driven, run), drawn(draw)
-            watch.begin()
-            limit = time.monotonic() + 180
-            while watch.status() is None and not watch.windows() and time.monotonic() < limit:
-                time.sleep(0.5)  # the first window is without a fault
-            sample(driven, watch, record)
-            one_round(driven, watch, fault, record)
-            print(f"{number} {fault.name} {fault.port}: {dict(record.windows)} wrong {len(record.wrong)}", flush=True)
+        rounds(driven, random.Random(options.seed), begin + options.minutes * 60, record)  # noqa: S311  (no secret)
     record.wrong += list(record.leaks())
     print(*record.wrong, sep="\n")
-    found = {"seed": options.seed, "minutes": options.minutes, "rounds": dict(record.rounds), "packets": record.packets}
-    print(json.dumps({**found, "windows": dict(record.windows), "wrong": len(record.wrong)}))
+    found = {"seed": options.seed, "minutes": round((time.monotonic() - begin) / 60, 1), "rounds": dict(record.rounds)}
+    ends = {name: values[len(values) // 4 :: max(1, len(values) // 4)] for name, values in record.samples.items()}
+    counts = {"packets": record.packets, "windows": dict(record.windows), "samples": ends, "wrong": len(record.wrong)}
+    print(json.dumps({**found, **counts}))
     return 1 if record.wrong else 0
+
+
+def rounds(driven: Driven, draw: random.Random, end: float, record: Record) -> None:
+    """Fault after fault, each under a watch that has seen a window without one, until the time is over."""
+    run = driven.fabricctl("provision").document["run_folder"]
+    watch, number = Watch(driven, run), 0
+    while time.monotonic() < end:
+        number += 1
+        if number % ANEW == 0:
+            record.take(watch.end())
+            run = anew(driven, run, record)
+            watch = Watch(driven, run)
+        if not watch.is_running:
+            watch = Watch(driven, run)
+            watch.begin()
+            if not watch.await_windows(1) or watch.windows()[:1] != ["pass"]:
+                record.wrong.append(f"no clean window at the begin: {watch.windows()} {watch.last_words()}")
+        fault = drawn(draw)
+        sample(driven, record)
+        one_round(driven, watch, fault, record)
+        print(f"{number} {fault.name} {fault.port}: {dict(record.rounds)} wrong {len(record.wrong)}", flush=True)
+    record.take(watch.end())
 
 
 if __name__ == "__main__":

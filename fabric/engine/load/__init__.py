@@ -25,10 +25,11 @@ from fabric.engine.load.model import (
     checked_job,
 )
 from fabric.engine.load.regions import Grounds
-from fabric.engine.load.runner import Outside, Progress, StreamProgress, describe, prepare, run_job
+from fabric.engine.load.runner import OPEN_S, Outside, Progress, StreamProgress, describe, prepare, run_job
 
 __all__ = (
     "MODELS",
+    "OPEN_S",
     "SECTOR_BYTES",
     "Flaw",
     "FlawKind",

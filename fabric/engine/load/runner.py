@@ -24,12 +24,14 @@ from fabric.engine.load.regions import Grounds, Places
 from fabric.engine.load.worker import Moment, Pacer, Shared, Worker
 from fabric.errors import FabricError, LocalProtocolError
 
-__all__ = ("Outside", "Progress", "StreamProgress", "describe", "prepare", "run_job")
+__all__ = ("OPEN_S", "Outside", "Progress", "StreamProgress", "describe", "prepare", "run_job")
 
 _SECOND: Final = 1_000_000_000
+OPEN_S: Final = 30.0
+"""What a stream may take to open. A request of the RDMA CM that is lost goes out again after 4 s and more, and a host
+opens many queues."""
 _LONGEST_WAIT_NS: Final = 200_000_000  # how long a request to stop may go unnoticed
 _ASK_NS: Final = 20_000_000
-_OPEN_NS: Final = 10 * _SECOND
 _ABORT_NS: Final = 3 * _SECOND  # for what was given up to settle
 _SPARE_NS: Final = 5 * _SECOND  # beyond the deadline of a request
 _LATEST_S: Final = 3600.0  # how far ahead a start may lie
@@ -178,7 +180,7 @@ def run_job(job: Job, *, grounds: Grounds, outside: Outside) -> JobResult:
 
 
 def _opened(stream: Stream) -> Engine:
-    settings = Settings(open_ns=_OPEN_NS, tos=stream.tos, metrics=False)
+    settings = Settings(open_ns=round(OPEN_S * _SECOND), tos=stream.tos, metrics=False)
     return fabric.engine.open(stream.url, policy=stream.policy, settings=settings)
 
 

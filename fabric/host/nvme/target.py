@@ -33,6 +33,7 @@ __all__ = (
     "return_actions",
     "standing_part",
     "target_actions",
+    "target_questions",
 )
 
 ROOT: Final = "/sys/kernel/config/nvmet"
@@ -43,7 +44,8 @@ _READY: Final[tuple[Action, ...]] = (
 )
 _ROW: Final = re.compile(r"(.*?/(?:attr_allow_any_host|attr_serial|device_path|device_uuid|enable|addr_\w+)):(.*)")
 _SERIAL_CHARACTERS: Final = 20  # NVM Express Base Specification 2.0, Identify Controller, bytes 4 to 23
-_MAX_DEPTH: Final = "5"  # ports/1/subsystems/NQN, subsystems/NQN/namespaces/1/enable
+_FIND: Final = ("find", ROOT, "-maxdepth", "5")  # ports/1/subsystems/NQN, subsystems/NQN/namespaces/1/enable
+_GREP: Final = ("grep", "-rs", "", ROOT)
 
 
 def planned_target(target: NvmeTarget) -> NvmetState:
@@ -345,14 +347,19 @@ def _returned_namespaces(base: str, before: NvmetSubsystem, planned: Mapping[int
 # --- what stands there ----------------------------------------------------------------------------------------------
 
 
+def target_questions() -> tuple[tuple[str, ...], ...]:
+    """Returns what `read_target` asks."""
+    return (_FIND, _GREP)
+
+
 def read_target(executor: Executor) -> Known[NvmetState]:
     """Returns what the kernel's target holds: nothing when its module is not loaded, UNKNOWN when it cannot be told."""
-    paths = executor.run(["find", ROOT, "-maxdepth", _MAX_DEPTH])
+    paths = executor.run(_FIND)
     if not paths.ok:
         gone = executor.run(["test", "-e", ROOT])
         return NvmetState() if gone.status == 1 else UNKNOWN
     # attributes that cannot be read make grep end with 2; what it printed counts
-    values = executor.run(["grep", "-rs", "", ROOT])
+    values = executor.run(_GREP)
     below = [path for path in paths.stdout.splitlines() if path.startswith((f"{ROOT}/subsystems/", f"{ROOT}/ports/"))]
     if below and not values.stdout.strip():
         return UNKNOWN  # what stands has attributes: a way back without them would be another state

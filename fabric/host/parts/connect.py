@@ -14,10 +14,11 @@ from typing import Final, TypeAlias
 
 from fabric.errors import HostError
 from fabric.host.actions import Action, ControllerAttribute, PutFile, RemoveLink, Run, Write
+from fabric.host.batch import foreseeing
 from fabric.host.boot import BootChange, boot_change, setting_lines
 from fabric.host.change import HostIntent, Part, PartChange, Thing
-from fabric.host.executor import Executor, list_folder
-from fabric.host.files import standing
+from fabric.host.executor import Executor, list_folder, listing
+from fabric.host.files import file_questions, standing
 from fabric.host.nvme.compare import ConnectionDifference, connection_differences
 from fabric.host.nvme.connect import (
     Connection,
@@ -39,7 +40,8 @@ from fabric.state.host import NvmePath, NvmeSubsystem
 __all__ = ("design_connect",)
 
 _SUBSYSTEMS: Final = "/sys/class/nvme-subsystem"
-_POLICY_LOOK: Final = f'grep -Hs "" {_SUBSYSTEMS}/*/subsysnqn {_SUBSYSTEMS}/*/iopolicy'
+_POLICIES: Final = ("sh", "-c", f'grep -Hs "" {_SUBSYSTEMS}/*/subsysnqn {_SUBSYSTEMS}/*/iopolicy')
+_VERSION: Final = ("nvme", "version")
 _OWN_TIMERS: Final = frozenset({"ctrl-loss-tmo", "reconnect-delay", "fast_io_fail_tmo"})  # set on a live controller
 _IDENTITY: Final = (HOSTNQN_PATH, HOSTID_PATH)
 _NEW: Final = "made anew"
@@ -102,8 +104,10 @@ def design_connect(intent: HostIntent, executor: Executor, *, new_uuid: str) -> 
     Raises:
         HostError: nvme-cli is missing, the identity cannot be read, or the host cannot be reached.
     """
-    found = _read(executor)
     wanted = intent.connections
+    own = (*((_VERSION, *file_questions(_IDENTITY)) if wanted else ()), listing(UNITS), *file_questions((CONFIG_PATH,)))
+    executor = foreseeing(executor, (*own, listing(CONTROLLERS), _POLICIES))
+    found = _read(executor)
     gone = [path for path in found.units if path not in {f"{UNITS}/{connection_unit(one)}" for one in wanted}]
     leaving = [one for path in gone if (one := _defined(found.units[path])) is not None]
     away = [file for path in gone for file in connection_unit_files(path.rpartition("/")[2])]
@@ -160,7 +164,7 @@ def _theirs(text: str) -> tuple[Definition, ...]:
 
 
 def _policies(executor: Executor) -> dict[str, tuple[str, str]]:
-    shown = executor.run(["sh", "-c", _POLICY_LOOK]).stdout
+    shown = executor.run(_POLICIES).stdout
     rows = re.findall(rf"(?m)^({_SUBSYSTEMS}/[^/\n]+)/(subsysnqn|iopolicy):(.*)$", shown)
     values: dict[str, dict[str, str]] = {}
     for folder, name, text in rows:
@@ -173,7 +177,7 @@ def _policies(executor: Executor) -> dict[str, tuple[str, str]]:
 
 
 def _cli(executor: Executor) -> NvmeCli:
-    done = executor.run(["nvme", "version"])
+    done = executor.run(_VERSION)
     if not done.ok:
         raise HostError("nvme-cli does not run", found=done.stderr.strip()[:200], remedy="Install nvme-cli.")
     return read_version(done.stdout)

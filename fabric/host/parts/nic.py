@@ -11,14 +11,14 @@ from typing import Final
 from fabric.errors import HostError
 from fabric.host import names
 from fabric.host.actions import Action, Disruption, RemoveFolder, Run, Stage, Write
-from fabric.host.batch import Question, ask, read_many
+from fabric.host.batch import Question, ask, foreseeing, read_many
 from fabric.host.boot import BootChange, boot_change, setting_lines
 from fabric.host.change import HostIntent, Part, PartChange, Thing
 from fabric.host.executor import Executor
 from fabric.host.families.catalog import driver
 from fabric.host.families.common import cm_folder
 from fabric.host.families.others import RDMA_MTU, rxe_name
-from fabric.host.observe import discover_all, observe_nics
+from fabric.host.observe import discover_all, discovery_questions, observe_nics
 from fabric.host.settings import Difference, NicFacts, differences
 from fabric.host.units import SYSCTLS, boot_modules, nic_files
 from fabric.plan.model import HostNicPlan
@@ -55,9 +55,10 @@ def design_nic(intent: HostIntent, executor: Executor) -> PartChange:
         HostError: a netdev is not there, a fact is missing, or the host cannot be reached.
     """
     plan = intent.plan
+    modules = boot_modules(plan)
+    executor = foreseeing(executor, (*discovery_questions([one.netdev for one in plan.nics]), _loading(modules)))
     nics = _read(plan.nics, executor)
     steps = [step for one in nics for step in driver(one.plan.family, one.facts.flavour).steps(one.plan, one.facts)]
-    modules = boot_modules(plan)
     files = nic_files(steps, plan.nics, modules=modules)
     gone = [SYSCTLS] if SYSCTLS not in {one.path for one in files} else []  # there were several NICs
     boot = boot_change(files, executor, gone=gone)
@@ -129,8 +130,12 @@ def _differences(plan: HostNicPlan, facts: NicFacts, state: NicState) -> Iterabl
     return (one for one in found if one.setting != RDMA_MTU or not follows)
 
 
+def _loading(modules: Sequence[str]) -> tuple[str, ...]:
+    return ("modprobe", "-a", "-n", "-v", "--", *modules)
+
+
 def _missing(modules: Sequence[str], executor: Executor) -> tuple[Action, ...]:
-    done = executor.run(["modprobe", "-a", "-n", "-v", "--", *modules])
+    done = executor.run(_loading(modules))
     if not done.ok:
         raise HostError("a kernel module is not there", found=done.stderr.strip()[:200], expected=", ".join(modules))
     wanted = any(line.startswith("insmod ") for line in done.stdout.splitlines())

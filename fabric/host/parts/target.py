@@ -10,10 +10,10 @@ from typing import Final
 
 from fabric.errors import HostError
 from fabric.host.actions import Action, RemoveFolder, RemoveLink, Run, Write
-from fabric.host.batch import Question, ask
+from fabric.host.batch import Question, ask, foreseeing
 from fabric.host.boot import BootChange, boot_change, setting_lines
 from fabric.host.change import HostIntent, Part, PartChange, Thing
-from fabric.host.executor import Executor, list_folder
+from fabric.host.executor import Executor, list_folder, listing
 from fabric.host.nvme.target import (
     ROOT,
     identified,
@@ -23,6 +23,7 @@ from fabric.host.nvme.target import (
     return_actions,
     standing_part,
     target_actions,
+    target_questions,
 )
 from fabric.host.units import TARGET_ACTIONS, target_files
 from fabric.qos import UNKNOWN
@@ -31,6 +32,7 @@ from fabric.state.host import NvmetState
 __all__ = ("design_target",)
 
 _ABSENT: Final = "absent"
+_HOSTS: Final = f"{ROOT}/hosts"
 _ANY_HOST: Final = "attr_allow_any_host"
 _PUBLISHED: Final = re.compile(rf'"path": "{re.escape(ROOT)}/subsystems/([^"/]+)"')
 
@@ -43,6 +45,8 @@ def design_target(intent: HostIntent, executor: Executor) -> PartChange:
     """
     if intent.target is None:
         return PartChange(intent.host, Part.TARGET, (), (), "")
+    own = (TARGET_ACTIONS, listing(_HOSTS))
+    executor = foreseeing(executor, (*_device_questions(intent.target).values(), *target_questions(), *own))
     _check_devices(intent.target, executor)
     found = read_target(executor)
     if found is UNKNOWN:
@@ -67,10 +71,14 @@ def design_target(intent: HostIntent, executor: Executor) -> PartChange:
     )
 
 
-def _check_devices(target: NvmetState, executor: Executor) -> None:
+def _device_questions(target: NvmetState) -> dict[str, Question]:
     devices = sorted({device for one in target.subsystems for _, device, _ in one.namespaces})
-    questions: list[Question] = [("test", "-e", device) for device in devices]
-    missing = [device for device, done in zip(devices, ask(executor, questions), strict=True) if not done.ok]
+    return {device: ("test", "-e", device) for device in devices}
+
+
+def _check_devices(target: NvmetState, executor: Executor) -> None:
+    asked = _device_questions(target)
+    missing = [one for one, done in zip(asked, ask(executor, tuple(asked.values())), strict=True) if not done.ok]
     if missing:
         remedy = "Make the device, or name another in the inventory; nothing was changed."
         raise HostError("a namespace has no device on this target", found=", ".join(missing), remedy=remedy)
@@ -109,7 +117,7 @@ def _joined(one: NvmetState, other: NvmetState) -> NvmetState:
 def _backward(
     before: NvmetState, wanted: NvmetState, gone: NvmetState, boot: BootChange, executor: Executor
 ) -> tuple[Action, ...]:
-    hosts = list_folder(executor, f"{ROOT}/hosts") or ()
+    hosts = list_folder(executor, _HOSTS) or ()
     nqns = [one.nqn for one in gone.subsystems]
     # the unit that stops takes all of ours away, what stood before too, so that the return comes after it
     return (*boot.before_back, *return_actions(before, wanted, hosts=hosts, gone=nqns), *boot.after_back)

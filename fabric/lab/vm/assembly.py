@@ -21,6 +21,19 @@ __all__ = ("Workshop", "make_initrd", "make_kernel", "make_root", "make_system",
 
 # Made when the packages are installed: equal in all VMs, or a secret. Each VM gets its own, or makes it.
 _PER_MACHINE: Final = ("etc/machine-id", "etc/nvme/hostnqn", "etc/nvme/hostid", "etc/hostname")
+# Each runs whenever systemd reads its files again: seconds on an emulated machine, for what no guest has.
+_MASKED_GENERATORS: Final = (
+    "cryptsetup",
+    "debug",
+    "gpt-auto",
+    "hibernate-resume",
+    "integritysetup",
+    "rc-local",
+    "run",
+    "system-update",
+    "sysv",
+    "veritysetup",
+)
 _MASKED: Final = (
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
@@ -197,6 +210,8 @@ def _lay_files(root: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(source.read_bytes())
         path.chmod(0o644)  # whatever the checkout's umask was
+    for name in _MASKED_GENERATORS:
+        _link(root / "etc" / "systemd" / "system-generators" / f"systemd-{name}-generator", "/dev/null")
     units = root / "etc" / "systemd" / "system"
     for unit in _MASKED:
         _link(units / unit, "/dev/null")
