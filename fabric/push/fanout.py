@@ -3,9 +3,11 @@
 Knows nothing of transactions: it takes items and a function and returns results in the order of the items.
 """
 
+from _thread import start_new_thread
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Thread
+from dataclasses import dataclass
+from threading import Event, Lock
 from typing import Final, TypeAlias, TypeVar
 
 __all__ = ("Stop", "fan_out")
@@ -16,7 +18,14 @@ Result = TypeVar("Result")
 Stop: TypeAlias = Event
 """Is set once somebody asked to stop. Shared by all the fan-outs of one run: what has not begun begins in none."""
 
-_NEVER_STARTED_S: Final = 0.5  # a thread that has no identity by then was interrupted before it was made
+_NEVER_STARTED_S: Final = 0.5  # a thread that has not begun by then was not made; if it begins later, it does nothing
+
+
+@dataclass(slots=True)
+class _Flag:
+    """What one thread sets and another looks at, without a lock that an interrupt could leave held."""
+
+    is_set: bool = False
 
 
 def fan_out(
@@ -56,24 +65,27 @@ def fan_out(
         except Exception as error:  # noqa: BLE001  # the one broad except: a defect in one run must not hide the others' results
             results[index] = crashed(item, error)
 
-    done = Event()
+    begun, done, gate = _Flag(), _Flag(), Lock()
+    gate.acquire()
 
     def dispatch() -> None:
+        begun.is_set = True
         try:
             with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="push") as pool:
                 for index in range(len(items)):
                     pool.submit(one, index)
         finally:
-            done.set()
+            done.is_set = True
+            gate.release()
 
     # Ctrl-C comes to the main thread at any instruction. Inside `submit` or a join it would leave the pool not knowing
-    # of a thread that runs; so the main thread does nothing but start one thread and wait.
-    dispatcher = Thread(target=dispatch, name="push-dispatcher")
+    # of a thread that runs, and inside `Thread.start` or `Event.wait` a lock that is held for ever: they are Python. So
+    # the main thread starts one thread and waits at one lock, each a single call that is done or is not.
     try:
-        dispatcher.start()
-        done.wait()
+        start_new_thread(dispatch, ())
+        gate.acquire()
     except KeyboardInterrupt:
         stop.set()
-        while not done.wait(_NEVER_STARTED_S) and dispatcher.ident is not None:
+        while not done.is_set and (gate.acquire(timeout=_NEVER_STARTED_S) or begun.is_set):
             pass
     return tuple(results[index] if index in results else skipped(item) for index, item in enumerate(items))

@@ -1,5 +1,7 @@
 """Many at a time: order, bound, defects, Ctrl-C."""
 
+import ast
+import secrets
 import signal
 import subprocess
 import sys
@@ -101,3 +103,44 @@ def test_ctrl_c_skips_what_has_not_begun_and_lets_the_rest_end(times: int) -> No
 
     assert process.returncode == 0
     assert rest == "0 ended in its own way; 1 skipped; 2 skipped; 3 skipped\n"
+
+
+AT_ANY_TIME = """
+import random, signal, sys
+from fabric.push.fanout import fan_out
+
+def work(item, stop):
+    return "done"
+
+def trace(frame, event, argument):  # Python goes slowly, so that the moments between two steps are long
+    for _ in range(20):
+        pass
+    return trace
+
+def press(number, frame):
+    if is_armed:
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, press)
+is_armed = False
+chance, ends = random.Random(int(sys.argv[1])), set()
+sys.settrace(trace)
+for _ in range(500):
+    try:
+        is_armed = True
+        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00001, 0.002))
+        ends |= set(fan_out(range(3), work, workers=2, crashed=lambda i, e: repr(e), skipped=lambda i: "skipped"))
+        while signal.getitimer(signal.ITIMER_REAL)[0]:
+            pass
+        is_armed = False
+    except KeyboardInterrupt:  # before it, or behind it
+        is_armed = False
+print(sorted(ends))
+"""
+
+
+def test_ctrl_c_at_any_time_neither_hangs_nor_breaks() -> None:
+    words = [sys.executable, "-c", AT_ANY_TIME, str(secrets.randbelow(1 << 30))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, (words[-1], done.stderr[-2000:])
+    assert set(ast.literal_eval(done.stdout)) <= {"done", "skipped"}
