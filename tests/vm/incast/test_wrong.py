@@ -16,7 +16,7 @@ from tests.vm.traffic import LOSS_COUNTERS, Reads, grown, namespaces, read_all, 
 
 pytestmark = pytest.mark.vm
 
-HOST, TARGETS = "host1", ("target1", "target2")
+HOST, TARGETS, LEAF = "host1", ("target1", "target2"), "leaf1"
 HOST_PORT: Final = "Ethernet0"
 ROCE_PRIORITY: Final = 3
 
@@ -199,11 +199,13 @@ class Wrong:
     """One wrong thing.
 
     Attributes:
+        device: the one that is wrong, and so provisioned again.
         rules: those that name it, each FAIL.
         symptom: what the incast suffers then, in words and as a test.
     """
 
     name: str
+    device: str
     make: Callable[[Driven], None]
     rules: frozenset[str]
     symptom: str
@@ -213,6 +215,7 @@ class Wrong:
 TABLE: Final = (
     Wrong(
         "host without type of service",
+        HOST,
         without_tos,
         frozenset({"nvme-connection-tos", "host-default-tos"}),
         "RoCE comes with DSCP 0, in the lossy queue: drops and retransmissions",
@@ -220,6 +223,7 @@ TABLE: Final = (
     ),
     Wrong(
         "switch map without DSCP 26",
+        LEAF,
         without_dscp,
         frozenset({"dscp-maps-to-lossy-tc"}),
         "RoCE comes with DSCP 26 and goes out through the lossy queue: drops and retransmissions",
@@ -227,6 +231,7 @@ TABLE: Final = (
     ),
     Wrong(
         "PFC off",
+        LEAF,
         pfc_off,
         frozenset({"pfc-not-on-data-priority"}),
         "no pause on any priority: drops and retransmissions",
@@ -234,6 +239,7 @@ TABLE: Final = (
     ),
     Wrong(
         "MTU 1500 on the host",
+        HOST,
         small_mtu,
         frozenset({"host-netdev-mtu", "rdma-mtu-below-planned"}),
         "path MTU 1024: more packets for the same bytes",
@@ -241,6 +247,7 @@ TABLE: Final = (
     ),
     Wrong(
         "wrong priority",
+        LEAF,
         wrong_priority,
         frozenset({"pfc-not-on-data-priority"}),
         "pauses on priority 4, which no NIC sends: drops and retransmissions",
@@ -248,6 +255,7 @@ TABLE: Final = (
     ),
     Wrong(
         "ECN off",
+        LEAF,
         ecn_off,
         frozenset({"ecn-off-on-lossless-queue"}),
         "no packet is marked although the queue builds up to pauses",
@@ -281,7 +289,7 @@ def test_wrong_thing_is_named_hurts_and_is_mended(incast: Saved, right: Suffered
         print(f"goodput of the same reads, lossless against lossy: {ratio:.1f}x")
     assert wrong.shows(suffered, right), suffered
 
-    mended = driven.fabricctl("provision", "--disruptive")
+    mended = driven.fabricctl("provision", "--disruptive", "--limit", wrong.device)
     assert mended.status == 0, mended.stdout + mended.stderr
     wait_for_namespaces(driven)
     again = load(driven)
