@@ -6,7 +6,8 @@ SHELL := /bin/bash
 
 export PYTHON ?= python3
 BIN := .venv/bin
-JOBS ?= 2
+# One more than cores: some tests wait for timers, switches or hosts.
+JOBS ?= $(shell echo $$(($$(nproc) + 1)))
 CHECKED := fabric tests benchmarks playbooks/action_plugins compile_engine.py hatch_build.py
 UNIT := tests/unit tests/property
 CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
@@ -43,7 +44,7 @@ image: .venv/.stamp-dev ## build the lab's image if it is not in the cache
 	@.ci/need qemu-system-x86_64=qemu-system-x86 qemu-img=qemu-utils mmdebstrap=mmdebstrap cpio=cpio depmod=kmod mke2fs=e2fsprogs
 	$(BIN)/python -m tests.vm.image
 
-vm: image ## test on virtual machines: bare hosts and targets provisioned for real, about half an hour
+vm: image ## test on virtual machines: bare hosts and targets provisioned for real, three quarters of an hour
 	$(BIN)/pytest -m vm tests/vm --durations=15 --junit-xml=build/junit-vm.xml
 
 programs:
