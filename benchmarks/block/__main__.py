@@ -183,7 +183,7 @@ def main() -> int:
         "benchmark": "block",
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
-        "kernel": platform.release(),
+        "kernel": ".".join(platform.release().split(".")[:2]),
         "fio": fio.version(),
         "rounds": given.rounds,
         "run_ms": given.run_ms,

@@ -115,7 +115,7 @@ def test_over_nvme_tcp_it_prepares_verifies_and_finds_one_changed_byte(talk: Tal
         assert talk.hear()["description"]["bytes"] == MIB
         assert prepare(talk, stream, MIB // 512)["bytes"] == MIB
         wanted = {**_json(disk), "streams": [to_json(stream)], "region": {"first_lba": 0, "blocks": MIB // 512}}
-        talk.say(do="run", id=2, job={**wanted, "write_share": 0.2, "seconds": 0.3})
+        talk.say(do="run", id=2, job={**wanted, "write_share": 0.5, "seconds": 2.0})
         clean = from_json(JobResult, talk.until("result", "error")["result"])
         assert min(clean.streams[0].reads, clean.streams[0].writes) > 0
         assert (clean.streams[0].errors, clean.streams[0].flaw_count) == ((), 0)
