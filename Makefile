@@ -6,8 +6,7 @@ SHELL := /bin/bash
 
 export PYTHON ?= python3
 BIN := .venv/bin
-# One more than cores: some tests wait for timers, switches or hosts.
-JOBS ?= $(shell echo $$(($$(nproc) + 1)))
+JOBS ?= 2
 CHECKED := fabric tests benchmarks playbooks/action_plugins compile_engine.py hatch_build.py
 UNIT := tests/unit tests/property
 CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
