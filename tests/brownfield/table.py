@@ -23,7 +23,7 @@ provisioned is also imported as a text.
   keeps community SONiC's tables is unconfirmed.
 - **applied**: *in service* or *by reload* (the updater of such a switch takes no other way, or refused the patch);
   *adopted*: device-wide settings were held back until `--adopt`.
-- **RoCE-ready**: no rule of severity error fails. UNKNOWN is what the switch does not show; a warning stands where it is.
+- **RoCE-ready**: no rule of severity error fails, and none is UNKNOWN: what the switch does not show is named, and is no pass.
 - **unrelated**: what changed outside of the ports' QoS, by a comparator that shares no code with the product, joined keys
   spelled out; other ports of the switch count as unrelated.
 - **import**: the plan of the imported inventory, and on how many ports nothing had to be pinned with `fabric_keep`.
@@ -81,7 +81,7 @@ def _cells(row: Row) -> list[str]:
         form,
         row.ports,
         row.way + (", adopted" if row.adopted else ""),
-        "; ".join([row.ready, *said]),
+        "; ".join(["not refuted" if row.unknown and row.ready == "ready" else row.ready, *said]),
         row.stayed,
         f"{row.imported}; {row.expressed} ports",
         row.back,

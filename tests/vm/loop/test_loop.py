@@ -22,7 +22,7 @@ from tests.vm.fabrics import Driven, Ran, driven_lab
 pytestmark = pytest.mark.vm
 
 HOSTS: Final = ("host1", "host2")
-TRIALS, SECONDS = 16, 4.0
+TRIALS, SECONDS = 12, 4.0
 KILLED_AFTER: Final = 5  # trials
 ENDED_WITHIN_S: Final = 60.0  # a stream may be opening, for 10 s, on emulated cores; what stays, stays for ever
 WANTED_GAIN: Final = 4.0
