@@ -179,6 +179,19 @@ def test_no_secret_is_left_shown_or_passed_on_by_any_verb(place: Place) -> None:
     assert len(place.watch.seen) > 10
 
 
+def test_no_secret_is_left_by_what_reads_alone_and_by_what_goes_to_hosts(place: Place) -> None:
+    """The host is a shell that has no NIC: what is sent to it and kept of it counts, not how it ends."""
+    _ran(place, (0, 1, 4, 10), "provision", "--dry-run", "--switches-only", "--disruptive", "--force")
+    _ran(place, 0, "import", "imported")
+    assert (place.folder / "work" / "imported").is_dir()
+    before = len(place.host.commands)
+    _ran(place, (0, 1, 4), "provision", "--disruptive", "--force")
+    assert len(place.host.commands) > before, "the host was reached"
+
+    assert place.told() == []
+    assert place.watch.looks > 50
+
+
 def test_the_search_finds_what_it_looks_for(place: Place) -> None:
     """The control: a search that finds nothing must be able to find."""
     work = place.folder / "work"
