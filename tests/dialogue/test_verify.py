@@ -137,6 +137,14 @@ def test_a_watch_counts_windows_until_its_time_is_over(site: VerifySite) -> None
     assert found.bound_95 == pytest.approx(3 / found.packets, rel=0.01)
 
 
+def test_a_watch_writes_its_scratch_before_it_reads_it(site: VerifySite) -> None:
+    before = site.disk.read_bytes()
+    site.at["verify.load.done"] = site.carry
+    found = watch(site.request, site.environment, options(site), WatchOptions(total_s=20.0))
+    assert [name for name, _ in found.windows] == ["pass"], found.last and found.last.verdict.findings
+    assert site.disk.read_bytes() != before
+
+
 def test_a_watch_ends_on_a_loss_and_has_served_its_metrics_until_then(site: VerifySite) -> None:
     scraped: list[str] = []
     windows = iter((0, 1))

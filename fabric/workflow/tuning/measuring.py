@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fabric.engine.load import Job
-from fabric.errors import FabricError, HostError
+from fabric.errors import HostError
 from fabric.policy import ShardPolicy
 from fabric.state import Snapshot
 from fabric.tune import Goal, Outcome
@@ -17,7 +17,7 @@ from fabric.verify import Evidence, LinkPath, Verdict, VerdictStatus
 from fabric.workflow.expanding import Expansion, Round
 from fabric.workflow.tuning.outcomes import outcome_of
 from fabric.workflow.verifying.loading import RoundResult, run_round, summary_of
-from fabric.workflow.verifying.phases import idle_pair, settled
+from fabric.workflow.verifying.phases import idle_pair, prepare, settled
 from fabric.workflow.verifying.setting import Setting, links_of
 
 __all__ = ("FabricMeasurer", "Measured", "bulk_free", "ready")
@@ -128,11 +128,7 @@ def ready(setting: Setting, expansion: Expansion, goal: Goal, seconds: float) ->
         FabricError: scratch could not be written.
     """
     asked = setting.asked
-    if asked.options.scratch:
-        with asked.watch.stage("prepare"):
-            failed: dict[str, FabricError] = dict(setting.agents.prepare(expansion.preparations).errors)
-        for error in failed.values():
-            raise error
+    prepare(setting, expansion)
     idle = idle_pair(setting)
     fabric = asked.loaded.fabric
     return FabricMeasurer(

@@ -26,7 +26,7 @@ from fabric.workflow.verifying.options import VerifyOptions
 from fabric.workflow.verifying.prechecks import agent_findings, earlier_findings, is_refused, live_findings
 from fabric.workflow.verifying.setting import Asked, Setting, asked_of, expanded, links_of, opened
 
-__all__ = ("Drill", "Measured", "idle_pair", "measured", "prechecked", "settled", "verify")
+__all__ = ("Drill", "Measured", "idle_pair", "measured", "prechecked", "prepare", "settled", "verify")
 
 _MARGIN_S: Final = 0.5  # clocks and commands take time too
 _BACK_S: Final = 120.0  # a host that rebooted under the load is waited for: it is asked which boot this is
@@ -126,8 +126,7 @@ def _loaded(setting: Setting, expansion: Expansion, frame: Evidence, drill: Dril
     if drill is not None:
         drill.arm(frame.links)
     try:
-        if asked.options.scratch:
-            _prepare(setting, expansion)
+        prepare(setting, expansion)
         with asked.watch.stage("load"):
             rounds, samples = _rounds(setting, expansion, frame)
     finally:
@@ -156,8 +155,15 @@ def settled(setting: Setting, before: Snapshot) -> Snapshot:
     return setting.collector.snapshot("after", wait_s=_BACK_S, settle=True)
 
 
-def _prepare(setting: Setting, expansion: Expansion) -> None:
+def prepare(setting: Setting, expansion: Expansion) -> None:
+    """Writes scratch, where there is any: what stands in it is known to the agents that wrote it, and to no others.
+
+    Raises:
+        FabricError: it could not be written.
+    """
     asked = setting.asked
+    if not asked.options.scratch:
+        return
     _tell(asked, "prepare", f"{len(expansion.preparations)} namespaces are written")
     with asked.watch.stage("prepare"):
         found = setting.agents.prepare(expansion.preparations)

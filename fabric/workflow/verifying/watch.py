@@ -18,7 +18,7 @@ from fabric.workflow.runfolder import RunFolder
 from fabric.workflow.verifying.concluding import Verified, conclude_verdict
 from fabric.workflow.verifying.loading import RoundResult, run_round, summary_of
 from fabric.workflow.verifying.options import VerifyOptions
-from fabric.workflow.verifying.phases import idle_pair, prechecked, settled
+from fabric.workflow.verifying.phases import idle_pair, prechecked, prepare, settled
 from fabric.workflow.verifying.prechecks import is_refused
 from fabric.workflow.verifying.setting import Asked, Setting, asked_of, expanded, links_of, opened
 from fabric.workflow.verifying.watchmetrics import Totals, WatchMetrics, served
@@ -106,6 +106,7 @@ class _Watch:
             return
         try:
             expansion = expanded(setting)
+            prepare(setting, expansion)
         except FabricError as error:  # a target that is away now may come back
             if self.last is None:
                 raise
