@@ -97,15 +97,19 @@ class Watch:
     driven: Driven
     checked: str
     code: int | None = None
-    _process: subprocess.Popen[str] | None = None
+    _process: subprocess.Popen[bytes] | None = None
+    _known: set[Path] = field(default_factory=set)
 
     def begin(self) -> None:
         """Starts it; what it prints goes into files, so that no pipe fills up."""
         words = ("--watch", "--profile", str(self.driven.folder / "soak.yml"), "--scratch", "target1", "--checked")
-        argv = self.driven.argv("verify", *words, self.checked)
-        with (self.driven.folder / "watch.json").open("w") as out, (self.driven.folder / "watch.log").open("w") as log:
+        argv = [
+            word for word in self.driven.argv("verify", *words, self.checked) if word != "--json"
+        ]  # it tells no window
+        self._known = set(self._folders())
+        with (self.driven.folder / "watch.log").open("w") as log:
             self._process = subprocess.Popen(
-                argv, env=self.driven.environ, cwd=self.driven.folder, stdout=out, stderr=log, text=True
+                argv, env=self.driven.environ, cwd=self.driven.folder, stdout=log, stderr=log
             )
 
     @property
@@ -119,9 +123,7 @@ class Watch:
 
     def windows(self) -> list[str]:
         """Returns the verdicts of the windows that it has told so far."""
-        return re.findall(
-            r"\b(pass|fail|invalid); [\d,]+ packets so far", (self.driven.folder / "watch.log").read_text()
-        )
+        return re.findall(r"\b(pass|fail|invalid); [\d,]+ packets so far", self._log())
 
     def await_windows(self, count: int) -> bool:
         """Waits until it has told so many windows, or ended; returns False where it told none for minutes."""
@@ -142,12 +144,21 @@ class Watch:
         if process.poll() is None and "fail" not in self.windows():
             process.send_signal(signal.SIGTERM)
         self.code = process.wait(180)
-        text = (self.driven.folder / "watch.json").read_text()
-        return json.loads(text) if text.strip() else {}
+        verdicts = [path / "verdict.json" for path in self._folders() if path not in self._known]
+        last = next((json.loads(path.read_text())["data"] for path in verdicts if path.is_file()), {})
+        packets = re.findall(r"([\d,]+) packets so far", self._log())
+        count = int(packets[-1].replace(",", "")) if packets else 0
+        return {"windows": Counter(self.windows()), "packets": count, "verdict": last}
+
+    def _folders(self) -> list[Path]:
+        return sorted((self.driven.folder / "runs").glob("*-watch"))
+
+    def _log(self) -> str:
+        return (self.driven.folder / "watch.log").read_text()
 
     def last_words(self) -> str:
         """Returns the end of what it said."""
-        return (self.driven.folder / "watch.log").read_text()[-500:]
+        return self._log()[-500:]
 
 
 @dataclass(slots=True)
@@ -161,8 +172,7 @@ class Record:
     samples: dict[str, list[int]] = field(default_factory=dict)
 
     def take(self, said: dict[str, Any]) -> None:
-        for name, count in said.get("windows", ()):
-            self.windows[name] += count
+        self.windows.update(said.get("windows", {}))
         self.packets += said.get("packets", 0)
 
     def leaks(self) -> Iterator[str]:
@@ -236,7 +246,7 @@ def _told(struck: int, seen: Sequence[str]) -> str:
 
 
 def _judged(fault: Fault, struck: int, seen: Sequence[str], said: dict[str, Any]) -> Iterator[str]:
-    findings = ((said.get("last") or {}).get("verdict") or {}).get("findings", ())
+    findings = said.get("verdict", {}).get("findings", ())
     failed = [one for one in findings if one["status"] == "fail"]
     if "fail" in seen:
         if not struck:
