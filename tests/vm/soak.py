@@ -145,7 +145,7 @@ class Watch:
             process.send_signal(signal.SIGTERM)
         self.code = process.wait(180)
         verdicts = [path / "verdict.json" for path in self._folders() if path not in self._known]
-        last = next((json.loads(path.read_text())["data"] for path in verdicts if path.is_file()), {})
+        last: dict[str, Any] = next((json.loads(path.read_text())["data"] for path in verdicts if path.is_file()), {})
         packets = re.findall(r"([\d,]+) packets so far", self._log())
         count = int(packets[-1].replace(",", "")) if packets else 0
         return {"windows": Counter(self.windows()), "packets": count, "verdict": last}
