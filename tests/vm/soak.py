@@ -42,6 +42,7 @@ MACHINES: Final = ("host1", "host2", "target1")
 PORTS: Final = ("Ethernet0", "Ethernet8", "Ethernet16")
 ROUND_S, WINDOW_S = 60.0, 12
 WINDOW_LIMIT_S: Final = 300.0  # none in this time, and the watch hangs
+UNCLEAR: Final = 10  # windows that may prove nothing before the first that does
 LATER: Final = 2  # windows after a fault is gone: the one that goes on, and one for what was still on the way
 ANEW: Final = 10  # rounds between two rollbacks
 GROWTH: Final = 1.1
@@ -135,6 +136,13 @@ class Watch:
             if len(self.windows()) > known:
                 known, limit = len(self.windows()), time.monotonic() + WINDOW_LIMIT_S
         return True
+
+    def await_clean(self) -> bool:
+        """Waits for a window that passed; returns False where one failed, or too many prove nothing."""
+        while not {"pass", "fail"} & set(self.windows()) and len(self.windows()) < UNCLEAR:
+            if not self.await_windows(len(self.windows()) + 1) or not self.is_running:
+                return False
+        return self.windows()[-1:] == ["pass"]
 
     def end(self) -> dict[str, Any]:
         """Ends it in order, unless it ends by itself, and returns what it said; {} the second time."""
@@ -316,7 +324,7 @@ def rounds(driven: Driven, draw: random.Random, end: float, record: Record) -> N
         if not watch.is_running:
             watch = Watch(driven, run)
             watch.begin()
-            if not watch.await_windows(1) or watch.windows()[:1] != ["pass"]:
+            if not watch.await_clean():
                 record.wrong.append(f"no clean window at the begin: {watch.windows()} {watch.last_words()}")
         fault = drawn(draw)
         sample(driven, record)
