@@ -1,28 +1,16 @@
 """`fabricctl import` as a shell sees it: what it writes is an inventory, and what it cannot is told with its place."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from fabric.cli.app import app
-from tests.strategies.site import Site, served_site
+from tests.strategies.site import Site
 
 RUNNER = CliRunner()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with served_site(tmp_path_factory.mktemp("site")) as served:
-        yield served
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FABRICCTL_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("NO_COLOR", "1")
+pytestmark = pytest.mark.usefixtures("own_state")
 
 
 def test_files_become_an_inventory_that_the_other_verbs_read(site: Site, tmp_path: Path) -> None:

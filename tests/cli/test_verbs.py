@@ -1,7 +1,6 @@
 """The command line as a shell sees it: exit codes, one JSON document, errors with their place."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,21 +10,10 @@ from typer.testing import CliRunner
 from fabric.cli.app import app
 from fabric.cli.failures import reported
 from fabric.lab import Fault, FaultKind
-from tests.strategies.site import Site, served_site, write_site
+from tests.strategies.site import Site, write_site
 
 RUNNER = CliRunner()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with served_site(tmp_path_factory.mktemp("site")) as served:
-        yield served
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FABRICCTL_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("NO_COLOR", "1")
+pytestmark = pytest.mark.usefixtures("own_state")
 
 
 def sources(site: Site) -> list[str]:

@@ -37,6 +37,7 @@ class LabKill:
 
     Attributes:
         at_s: after the begin of the run. whole: the processes that it had started were killed too.
+        was_running: it had not ended by itself: it was killed.
         out: `rollback` or `provision`. told: by device how the way out ended.
         wrong: why it does not hold, "" if it does.
     """
@@ -45,12 +46,14 @@ class LabKill:
     at_s: float
     whole: bool
     out: str
+    was_running: bool = True
     told: str = ""
     wrong: str = ""
 
     def __str__(self) -> str:
         what = "all of it" if self.whole else "fabricctl alone"
         end = f" WRONG {self.wrong}" if self.wrong else ""
+        what += "" if self.was_running else ", had it not ended,"
         return f"{self.number} {what} killed after {self.at_s:.1f} s, then {self.out}: {self.told}{end}"
 
 
@@ -95,6 +98,7 @@ def kill_at(driven: Driven, kill: LabKill, before: dict[str, str]) -> LabKill:
     with_it: list[int] = []
     try:
         process.wait(kill.at_s)
+        kill = replace(kill, was_running=False)
     except subprocess.TimeoutExpired:
         with_it = _below(process.pid)
     for pid in (process.pid, *(with_it if kill.whole else ())):
@@ -174,10 +178,11 @@ def main() -> int:
     options = asked.parse_args()
     with driven_lab("lab") as driven:
         driven.site.save_all(driven.folder / "bare")
-        found = kills(Saved(driven, driven.folder / "bare"), options.count, random.Random(options.seed))  # noqa: S311
+        found = kills(Saved(driven, driven.folder / "bare"), options.count, random.Random(options.seed))  # noqa: S311  (no secret)
     wrong = [one for one in found if one.wrong]
     outs = Counter(one.out for one in found)
-    print(json.dumps({"seed": options.seed, "kills": len(found), **outs, "wrong": len(wrong)}))
+    killed = sum(one.was_running for one in found)  # the last part of a run may be over before its time
+    print(json.dumps({"seed": options.seed, "runs": len(found), "killed": killed, **outs, "wrong": len(wrong)}))
     return 1 if wrong else 0
 
 
