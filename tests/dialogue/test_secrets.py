@@ -26,6 +26,8 @@ SECRETS = {
     "sudo": "Cn4ry' sud%s$Qz6-sudo",
     "vault": "Cn4ry' vlt%v$Qz4-vault-password",
 }
+# a word of its own: another worker may look for SECRETS among the processes at the same moment
+PLANTED = "Cn4ry' ctl%c$Qz3-planted"
 _SUDO = """#!/bin/sh
 # as sudo does it: asks on standard error, reads a line, runs the rest
 while [ "$1" != /bin/sh ]; do case "$1" in -p) printf '%s' "$2" >&2; shift;; esac; shift; done
@@ -200,6 +202,6 @@ def test_the_search_finds_what_it_looks_for(place: Place) -> None:
     found = found_in_files([work], SECRETS)
 
     assert len(found) == len(forms_of(SECRETS["ssh"]))
-    watch = Watch(SECRETS)
-    run_watched([sys.executable, "-c", "import time; time.sleep(0.5)", SECRETS["sudo"]], watch, folder=work, env={})
-    assert any(one.startswith("sudo in cmdline") for one in watch.found)
+    watch = Watch({"planted": PLANTED})
+    run_watched([sys.executable, "-c", "import time; time.sleep(0.5)", PLANTED], watch, folder=work, env={})
+    assert any(one.startswith("planted in cmdline") for one in watch.found)

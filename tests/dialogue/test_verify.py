@@ -179,6 +179,9 @@ def test_a_host_that_began_anew_is_an_invalid_window_and_the_watch_goes_on(site:
     found = watch(site.request, site.environment, options(site, scratch=()), WatchOptions(total_s=90.0))
     assert dict(found.windows).get("invalid") == 1
     assert dict(found.windows).get("pass", 0) >= 1
+    told = [one.message for one in site.recorder.events if one.name == "verify.window.done"]
+    (why,) = [one for one in told if one.startswith("invalid; ")]
+    assert "gpu1" in why.split("; ", 2)[2], "a window that proves nothing says why"
 
 
 @pytest.mark.parametrize(("words", "code"), [((), 0), (("--packets", "5000"), 4)])

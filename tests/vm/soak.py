@@ -164,6 +164,10 @@ class Watch:
     def _log(self) -> str:
         return (self.driven.folder / "watch.log").read_text()
 
+    def unclear(self) -> list[str]:
+        """Returns what it said of each window that proved nothing."""
+        return [line.strip() for line in self._log().splitlines() if "verify.window.done — invalid" in line]
+
     def last_words(self) -> str:
         """Returns the end of what it said."""
         return self._log()[-500:]
@@ -243,6 +247,7 @@ def one_round(driven: Driven, watch: Watch, fault: Fault, record: Record) -> Non
         wrong.append(f"no window: {fault} {seen}, exit {watch.code}: {watch.last_words()}")
     record.rounds[f"{fault.name}: {_told(struck, seen)}"] += 1
     record.wrong += wrong
+    print(f"{fault.name} {fault.port}: took {struck}, windows {' '.join(seen)}", *watch.unclear(), sep="\n  ")
 
 
 def _told(struck: int, seen: Sequence[str]) -> str:

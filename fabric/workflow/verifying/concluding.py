@@ -23,7 +23,7 @@ from fabric.workflow.summary import Summary, Verdict
 from fabric.workflow.verifying.loading import RoundResult
 from fabric.workflow.verifying.setting import Setting
 
-__all__ = ("Proof", "Rounds", "Verified", "conclude_verdict", "findings_of", "limits_of")
+__all__ = ("Proof", "Rounds", "Verified", "conclude_verdict", "findings_of", "limits_of", "reason_of")
 
 _ENDS: Final = {
     VerdictStatus.PASS: Verdict.OK,
@@ -159,9 +159,17 @@ def _sentence(verb: str, fabric: str, verdict: LossVerdict, proof: Proof | None)
         return f"control of {fabric}: {dropped} {word if proof.dropped else 'never came to be'}"
     if verdict.status is VerdictStatus.PASS:
         return f"{verb} of {fabric}: PASS, {_claim(verdict)}"
-    first = verdict.findings[0] if verdict.findings else None
-    why = (verdict.invalid or ("",))[0] if first is None else f"{first.cause} at {first.place or first.device}"
-    return f"{verb} of {fabric}: {verdict.status.value.upper()}, {why}"
+    return f"{verb} of {fabric}: {verdict.status.value.upper()}, {reason_of(verdict)}"
+
+
+def reason_of(verdict: LossVerdict) -> str:
+    """Returns why a verdict is no PASS, in one clause; "" for one that is."""
+    if verdict.status is VerdictStatus.PASS:
+        return ""
+    if not verdict.findings:
+        return (verdict.invalid or ("",))[0]
+    first = verdict.findings[0]
+    return f"{first.cause} at {first.place or first.device}"
 
 
 def limits_of(setting: Setting, verdict: LossVerdict) -> tuple[str, ...]:

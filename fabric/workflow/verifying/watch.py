@@ -15,7 +15,7 @@ from fabric.workflow.environment import Environment
 from fabric.workflow.expanding import Expansion
 from fabric.workflow.request import Request
 from fabric.workflow.runfolder import RunFolder
-from fabric.workflow.verifying.concluding import Verified, conclude_verdict
+from fabric.workflow.verifying.concluding import Verified, conclude_verdict, reason_of
 from fabric.workflow.verifying.loading import RoundResult, run_round, summary_of
 from fabric.workflow.verifying.options import VerifyOptions
 from fabric.workflow.verifying.phases import idle_pair, prechecked, prepare, settled
@@ -152,6 +152,8 @@ class _Watch:
         told = f"{verdict.status.value}; {self.totals.packets:,} packets so far" + (
             f", loss rate <= {bound:.3g} at 95%" if bound is not None else ""
         )
+        if why := reason_of(verdict):
+            told += f"; {why}"
         data = {"verdict": verdict.status.value, "packets": self.totals.packets, "lost": self.totals.lost}
         self._asked.environment.observer(Event("verify.window.done", message=told, data=data))
         return after
