@@ -11,7 +11,7 @@ CHECKED := fabric tests benchmarks playbooks/action_plugins compile_engine.py ha
 UNIT := tests/unit tests/property
 CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
 
-.PHONY: help venv demo test image vm programs proved unit lint style types cov docs-check bars soak wheel compiled clean
+.PHONY: help venv demo test sweep image vm programs proved unit lint style types cov docs-check bars soak wheel compiled clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -39,6 +39,9 @@ proved: .venv/.stamp-dev
 	$(BIN)/coverage json -q -o build/coverage.json
 	$(BIN)/python tests/coverage_gate.py build/coverage.json
 
+sweep: programs .venv/.stamp-dev ## what computes long and is alike for each seed; `make test` has a first share of it
+	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --dist worksteal -m sweep --junit-xml=build/junit-sweep.xml
+
 image: .venv/.stamp-dev ## build the lab's image if it is not in the cache
 	@.ci/need qemu-system-x86_64=qemu-system-x86 qemu-img=qemu-utils mmdebstrap=mmdebstrap cpio=cpio depmod=kmod mke2fs=e2fsprogs
 	$(BIN)/python -m tests.vm.image
@@ -50,7 +53,7 @@ programs:
 	@.ci/need yanglint=libyang2-tools ssh-keygen=openssh-client git=git
 
 unit: .venv/.stamp-dev ## the fast tier: under 30 s, 50 examples a property
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(UNIT)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow and not sweep' $(UNIT)
 
 lint: style types ## ruff, its formatter, import-linter, mypy --strict
 

@@ -19,37 +19,53 @@ def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression)
 
 
+@lru_cache(maxsize=4096)
+def _parts(pattern: Pattern) -> tuple[bool, tuple[Callable[[str], object], ...]]:
+    """Returns whether any rest may follow, and what matches each element before it."""
+    is_open = pattern[-1:] == ("**",)
+    return is_open, tuple(_compiled(one).fullmatch for one in (pattern[:-1] if is_open else pattern))
+
+
 def matches(pattern: Pattern, path: Path) -> bool:
     """Returns whether `path` is of `pattern`."""
-    if pattern and pattern[-1] == "**":
-        head = pattern[:-1]
-        if len(path) < len(head):
+    is_open, parts = _parts(pattern)
+    if len(path) < len(parts) or not (is_open or len(path) == len(parts)):
+        return False
+    for fits, part in zip(parts, path, strict=False):  # noqa: SIM110  (a generator costs more than what it asks)
+        if not fits(part):
             return False
-    else:
-        head = pattern
-        if len(path) != len(head):
-            return False
-    return all(_compiled(e).fullmatch(part) for e, part in zip(head, path, strict=False))
+    return True
 
 
 def matcher(patterns: Iterable[Pattern]) -> Callable[[Path], bool]:
     """Returns what tells whether a path is of any of `patterns`: for the many paths of a whole configuration.
 
-    Most of them share their first element with others, so that each first element is matched once.
+    Most of them share their first element and their length with others, so that each such kind is asked once which
+    patterns are left.
     """
     known = tuple(patterns)
-    by_head: dict[str, tuple[Pattern, ...]] = {}
+    by_kind: dict[tuple[str, int], tuple[Pattern, ...]] = {}
 
     def is_of_any(path: Path) -> bool:
         if not path:
             return any(matches(pattern, path) for pattern in known)
-        left = by_head.get(path[0])
+        kind = path[0], len(path)
+        left = by_kind.get(kind)
         if left is None:
-            left = tuple(one for one in known if one[:1] in {(), ("**",)} or _compiled(one[0]).fullmatch(path[0]))
-            by_head[path[0]] = left
-        return any(matches(pattern, path) for pattern in left)
+            left = by_kind[kind] = tuple(one for one in known if _may_fit(one, *kind))
+        for pattern in left:  # noqa: SIM110  (as above)
+            if matches(pattern, path):
+                return True
+        return False
 
     return is_of_any
+
+
+def _may_fit(pattern: Pattern, first: str, length: int) -> bool:
+    is_open, parts = _parts(pattern)
+    if length < len(parts) or not (is_open or length == len(parts)):
+        return False
+    return not parts or bool(parts[0](first))
 
 
 class Op(StrEnum):

@@ -12,6 +12,7 @@ from fabric.plan.model import FabricPlan
 from fabric.registry import nearest
 from fabric.remote.ansible import PlaybookRun
 from fabric.serial import Json, to_json
+from fabric.workflow.budget import parse_budget
 from fabric.workflow.concluding import conclude
 from fabric.workflow.environment import Environment
 from fabric.workflow.hosting import no_longer_managed
@@ -43,7 +44,9 @@ _OPTIONS: Final = (
     "confirm_s",
     "disruptive",
     "extra_vars",
+    "failure_budget",
     "force",
+    "install",
     "limit",
     "live",
     "run",
@@ -228,10 +231,12 @@ def _request(sources: Sequence[str], options: _Options) -> Request:
         extra_vars=cast("Mapping[str, Json]", options.get("extra_vars") or {}),
         adopt=bool(options.get("adopt", False)),
         disruptive=bool(options.get("disruptive", False)),
+        install=bool(options.get("install", False)),
         force=bool(options.get("force", False)),
         strict=bool(options.get("strict", False)),
         confirm_s=_number(options, "confirm_s", DEFAULT_CONFIRM_S, range(10, 86400)),
         workers=_number(options, "workers", 8, range(1, 257)),
+        failure_budget=parse_budget(str(options.get("failure_budget") or "")),
     )
 
 

@@ -42,6 +42,10 @@ options:
     description: Changes that interrupt traffic may be applied.
     type: bool
     default: false
+  install:
+    description: For SONiC, install by load and reload, whatever the change would take in service.
+    type: bool
+    default: false
   force:
     description: Push although the compliance check failed.
     type: bool
@@ -58,6 +62,12 @@ options:
     description: Switches at once.
     type: int
     default: 8
+  failure_budget:
+    description:
+      - How many switches may fail in V(provision), as V(2), or V(10%) of those that it would change or could not read.
+      - One more, and no further switch is begun, and those that were done are taken back.
+    type: str
+    default: ""
 attributes:
   check_mode:
     support: full

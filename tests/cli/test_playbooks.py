@@ -79,11 +79,13 @@ def playbook(tmp_path: Path) -> Playbook:
 
 def test_provision_hands_over_what_ansible_was_given(playbook: Playbook) -> None:
     vault = ("--vault-password-file", str(playbook.password_file))
-    done = playbook.run("provision.yml", *vault, "-e", "fabric_mtu=9000", "-e", "adopt=true", "-e", "colour=red")
+    given = ("fabric_mtu=9000", "adopt=true", "failure_budget=10%", "colour=red")
+    done = playbook.run("provision.yml", *vault, *(word for one in given for word in ("-e", one)))
     assert done.returncode == 0, done.stdout
     seen = playbook.seen()
     assert (seen["verb"], seen["sources"], seen["check_mode"]) == ("provision", [str(playbook.inventory)], False)
-    assert seen["options"]["adopt"] is True
+    assert (seen["options"]["adopt"], seen["options"]["install"]) == (True, False)
+    assert seen["options"]["failure_budget"] == "10%"
     assert seen["options"]["limit"] == ""
     assert seen["options"]["vault_secrets"] == [["default", SECRET]]
     assert seen["options"]["extra_vars"] == {"fabric_mtu": "9000"}
@@ -197,3 +199,9 @@ def test_numbers_out_of_range_are_told_and_not_replaced(name: str, value: object
     answer = ansible_entry("check", [str(write_site(tmp_path))], check_mode=False, options={name: value})
     assert answer["failed"] is True
     assert f"the option {name} is out of range" in str(answer["msg"])
+
+
+def test_a_failure_budget_that_is_none_is_told_before_anything_is_read(tmp_path: Path) -> None:
+    answer = ansible_entry("provision", [str(tmp_path / "none")], check_mode=False, options={"failure_budget": "few"})
+    assert answer["failed"] is True
+    assert "no failure budget" in str(answer["msg"])

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,8 +137,9 @@ class VerifySite:
 
 
 @contextmanager
-def verify_site(folder: Path) -> Iterator[VerifySite]:
-    """Yields the fabric, its switch, host and target served on loopback."""
+def verify_site(folder: Path, passwords: Mapping[str, str] | None = None) -> Iterator[VerifySite]:
+    """Yields the fabric, its switch, host and target served on loopback; `passwords` by device, for who cares which."""
+    known = passwords or {}
     host, target = Machine("gpu1", folder / "gpu1"), Machine("kv1", folder / "kv1")
     profile = folder / "load.yml"
     profile.write_text(
@@ -147,13 +148,17 @@ def verify_site(folder: Path) -> Iterator[VerifySite]:
     )
     disk = folder / "disk"
     ports = [StockPort(name, 100_000) for name in ("Ethernet0", "Ethernet8")]
-    switch = DeviceSpec(
-        "leaf1", "sonic", sonic_config(ports, hostname="leaf1", hwsku="ACS-MSN4700"), hwsku="ACS-MSN4700"
-    )
+    stock = sonic_config(ports, hostname="leaf1", hwsku="ACS-MSN4700")
+    switch = DeviceSpec("leaf1", "sonic", stock, hwsku="ACS-MSN4700", password=known.get("leaf1", ""))
     with ExitStack() as stack:
         port = stack.enter_context(_served_target(disk))
         fronts = stack.enter_context(serve([switch], directory=folder / "lab"))
-        servers = {one.name: stack.enter_context(shell_server(one.folder, one.environment)) for one in (host, target)}
+        servers = {
+            one.name: stack.enter_context(
+                shell_server(one.folder, one.environment, password=known.get(one.name, "right"))
+            )
+            for one in (host, target)
+        }
         inventory, overlay = folder / "site.yml", folder / "lab.yml"
         inventory.write_text(_INVENTORY.format(nqn=NQN, port=port))
         overlay.write_text(fronts.inventory())
@@ -189,7 +194,7 @@ def _login(server: ShellServer) -> dict[str, object]:
         "ansible_host": "127.0.0.1",
         "ansible_port": server.port,
         "ansible_user": "root",
-        "ansible_password": "right",
+        "ansible_password": server.password,
         "fabric_known_hosts": os.fspath(server.known_hosts),
     }
 

@@ -35,8 +35,7 @@ def test_the_lab_shows_the_future_and_then_the_past_again_for_a_few_fabrics() ->
     _judge(range(1000, 1003))
 
 
-@pytest.mark.slow
-@pytest.mark.no_cover  # the few fabrics beside show coverage as much
+@pytest.mark.sweep  # the few fabrics beside are of `make test`
 @pytest.mark.parametrize("first", range(0, FABRICS, SHARE))
 def test_the_lab_shows_the_future_and_then_the_past_again(first: int) -> None:
     _judge(range(first, first + SHARE))

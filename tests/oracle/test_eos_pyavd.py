@@ -30,8 +30,7 @@ FABRICS = 200
 SHARE = 20  # fabrics in one test, so that a failure names few
 
 
-@pytest.mark.slow
-@pytest.mark.no_cover  # the few fabrics beside show coverage as much
+@pytest.mark.sweep  # the few fabrics beside are of `make test`
 @pytest.mark.parametrize("first", range(0, FABRICS, SHARE))
 def test_text_of_generated_fabrics_is_that_of_pyavd(first: int) -> None:
     compared = sum(_compare(seed) for seed in range(first, first + SHARE))

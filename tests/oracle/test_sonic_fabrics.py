@@ -20,8 +20,7 @@ FABRICS = 200
 SHARE = 20  # fabrics in one test, so that a failure names few
 
 
-@pytest.mark.slow
-@pytest.mark.no_cover  # the few fabrics beside show coverage as much
+@pytest.mark.sweep  # the few fabrics beside are of `make test`
 @pytest.mark.parametrize("first", range(0, FABRICS, SHARE))
 def test_future_of_generated_fabrics_is_accepted(reference: Path, tmp_path: Path, first: int) -> None:
     _accepted(reference, tmp_path, range(first, first + SHARE))

@@ -34,8 +34,7 @@ def test_the_lab_refuses_what_was_foreseen_there_and_back_for_a_few_fabrics() ->
     assert refused > 5
 
 
-@pytest.mark.slow
-@pytest.mark.no_cover  # the few fabrics beside show coverage as much
+@pytest.mark.sweep  # the few fabrics beside are of `make test`
 @pytest.mark.parametrize("first", range(0, 200, 20))
 def test_the_lab_refuses_what_was_foreseen_there_and_back(first: int) -> None:
     assert all(_judge(range(first, first + 20)))

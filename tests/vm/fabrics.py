@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from fabric.workflow import Environment
 from fabric.workflow.lab import RATE_BPS, design_lab, lab_down, running_lab, topology
 from tests.vm.traffic import run
 
-__all__ = ("Driven", "Ran", "Saved", "driven_lab", "state_of_host")
+__all__ = ("Driven", "Ran", "Saved", "driven_lab", "end_in_order", "state_of_host")
 
 _BIN: Final = Path(sys.executable).parent
 _LIMIT_S: Final = 900
@@ -132,6 +133,12 @@ class Driven:
         return subprocess.run(
             argv, env=self.environ, cwd=self.folder, capture_output=True, text=True, check=False, timeout=_LIMIT_S
         )
+
+
+def end_in_order() -> None:
+    """Makes SIGTERM what Ctrl-C is, also to what a shell started behind its back: the lab goes down with its program."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
 
 
 @contextmanager

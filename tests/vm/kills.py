@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tests.vm.fabrics import Driven, Ran, Saved, driven_lab, state_of_host
+from tests.vm.fabrics import Driven, Ran, Saved, driven_lab, end_in_order, state_of_host
 
 __all__ = ("LabKill", "kill_at", "kills", "main")
 
@@ -176,6 +176,7 @@ def main() -> int:
     asked.add_argument("--count", type=int, default=10)
     asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     options = asked.parse_args()
+    end_in_order()
     with driven_lab("lab") as driven:
         driven.site.save_all(driven.folder / "bare")
         found = kills(Saved(driven, driven.folder / "bare"), options.count, random.Random(options.seed))  # noqa: S311  (no secret)

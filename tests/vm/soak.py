@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabric.workflow.verifying.prove import names_place
-from tests.vm.fabrics import Driven, driven_lab
+from tests.vm.fabrics import Driven, driven_lab, end_in_order
 
 MACHINES: Final = ("host1", "host2", "target1")
 PORTS: Final = ("Ethernet0", "Ethernet8", "Ethernet16")
@@ -302,6 +302,7 @@ def main() -> int:
     asked.add_argument("--minutes", type=float, default=120)
     asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     options = asked.parse_args()
+    end_in_order()
     record = Record()
     begin = time.monotonic()
     with driven_lab("lab") as driven:

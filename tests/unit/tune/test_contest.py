@@ -14,7 +14,7 @@ pytestmark = pytest.mark.no_cover  # long and alike: tracing them would double `
 FIRST = int(os.environ.get("TUNE_SEED", "0"))  # 20 draws are the bar: tests/bars/05_3
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + 2))
 def test_what_the_tuner_deploys_is_feasible_and_no_worse_than_the_defaults(seed: int) -> None:
     """How near it comes to the optimum is measured by tests/bars/05_3, against an exhaustive search."""

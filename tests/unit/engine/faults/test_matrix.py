@@ -11,11 +11,18 @@ from tests.unit.engine.faults.troubles import TROUBLES, Trouble
 pytestmark = pytest.mark.no_cover  # long and alike: tracing them would double `make test`, and shows nothing new
 
 FAST = ("drop", "all connections break")  # in the unit tier
+EACH = 8  # of so many troubles one is tried in `make test`, the rest by `make sweep`
+
+
+def _marks(at: int, trouble: Trouble) -> tuple[pytest.MarkDecorator, ...]:
+    if trouble.name in FAST:
+        return ()
+    return (pytest.mark.slow,) if at % EACH == 0 else (pytest.mark.sweep,)
 
 
 @pytest.mark.parametrize(
     "trouble",
-    [pytest.param(one, id=one.name, marks=() if one.name in FAST else pytest.mark.slow) for one in TROUBLES],
+    [pytest.param(one, id=one.name, marks=_marks(at, one)) for at, one in enumerate(TROUBLES)],
 )
 def test_a_trouble_costs_no_wrong_byte_no_time_and_no_memory_in_any_state(trouble: Trouble) -> None:
     for cell in cells(trouble):
