@@ -6,7 +6,7 @@ there, up to a few hundredths of a second later. A fault of the lab makes some r
 are those of `tests.strategies.site`: one SONiC, one EOS. The killed process has the machine's clock; the way out is
 taken in this process on a clock that waits for no timer, the switches' own clock too.
 
-Targets and hosts are not killed at here: that wants machines, and is not built.
+Targets and hosts are not killed at here: that wants machines, `tests.vm.kills`.
 """
 
 import argparse

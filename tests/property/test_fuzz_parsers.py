@@ -1,7 +1,8 @@
 """Every parser against damaged inputs: nothing comes out but the errors that its documentation names.
 
 How many inputs: FUZZ_INPUTS, else by the profile: 100 in the fast tier, 2,000 in `make test`, 20,000 in `tests/soak
-hostile`. What costs milliseconds an input gets a share of that in the first two, which `strategies.parsers` says.
+hostile`. What costs milliseconds an input gets a share of that in the first two, which `strategies.parsers` says, and all
+of it in `make sweep`.
 """
 
 import ast
@@ -30,6 +31,19 @@ _NAMES = re.compile(r"(parse|read|load)(_\w+)?|\w+_from(_json|_text)?|from_json"
 
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda one: one.name)
 def test_a_parser_raises_what_it_documents_and_nothing_else(parser: Parser, reference: Path) -> None:
+    _fuzz(parser, reference)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("parser", [one for one in PARSERS if one.share < 1], ids=lambda one: one.name)
+def test_a_costly_parser_does_so_with_as_many_inputs(
+    parser: Parser, reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUZZ_SHARE", "all")
+    _fuzz(parser, reference)
+
+
+def _fuzz(parser: Parser, reference: Path) -> None:
     source = random.Random(f"{SEED} {parser.name}")  # noqa: S311  # test data
     for number, text in enumerate(parser.texts(reference / "samples", source, COUNT)):
         try:
