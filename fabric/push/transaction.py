@@ -16,7 +16,8 @@ revert ourselves, once, and look again.
 
 When `confirm` got no answer, it is sent once more on a fresh connection. If that gives no certainty either, the timer
 decides what happened: once it has run out, a device that is as intended was confirmed (it only remains to save), and
-one that is as before was not. A device that boots between its confirmation and its saving is as before too.
+one that is as before was not. A device that boots between its confirmation and its saving is as before too. A saving
+that got no answer is done again as long as the device can be looked at, and is as intended.
 
 Ends that are neither "as intended" nor "as before": ROLLBACK_FAILED (the device refuses its rollback, as SONiC's
 generic config updater may) and UNREACHABLE or UNSAVED (nobody can know until somebody reads the device).
@@ -87,6 +88,7 @@ class State(StrEnum):
     SAVING_LATE = "saving-late"
     RETURNING_UNSAVED = "returning-unsaved"
     LOOKING_UNSAVED = "looking-unsaved"
+    SAVING_LAST = "saving-last"
     REVERTING = "reverting"
     WAITING = "waiting"
     RETURNING = "returning"
@@ -192,7 +194,8 @@ TABLE: Final[Mapping[State, Row]] = MappingProxyType(
         S.LOOKING_CONFIRMED: _row(A.LOOK, S.ROLLED_BACK, S.REVERTING_LATE, S.UNREACHABLE, intended=S.SAVING_LATE),
         S.SAVING_LATE: _row(A.SAVE, S.COMMITTED, S.REVERTING_LATE, S.RETURNING_UNSAVED),
         S.RETURNING_UNSAVED: _row(A.REOPEN, S.LOOKING_UNSAVED, S.UNSAVED, S.UNSAVED),
-        S.LOOKING_UNSAVED: _row(A.LOOK, S.ROLLED_BACK, S.REVERTING_LATE, S.UNSAVED, intended=S.UNSAVED),
+        S.LOOKING_UNSAVED: _row(A.LOOK, S.ROLLED_BACK, S.REVERTING_LATE, S.UNSAVED, intended=S.SAVING_LAST),
+        S.SAVING_LAST: _row(A.SAVE, S.COMMITTED, S.REVERTING_LATE, S.UNSAVED),
         # the way back. A refusal is final; any other failure leaves the timer its chance.
         S.REVERTING: Row(
             A.REVERT,

@@ -47,7 +47,9 @@ _CAUSES: Final[dict[tuple[State, Kind], FaultKind | None]] = {
     (State.SAVING, Kind.LOST): FaultKind.LOST_AFTER,
     (State.SAVING, Kind.FAILED): FaultKind.REJECTED,
     (State.SAVING_LATE, Kind.LOST): FaultKind.LOST_BEFORE,
+    (State.SAVING_LAST, Kind.LOST): FaultKind.LOST_BEFORE,
     (State.LOOKING_CONFIRMED, Kind.INTENDED): None,
+    (State.LOOKING_UNSAVED, Kind.INTENDED): None,
 }
 
 

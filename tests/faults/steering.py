@@ -55,8 +55,13 @@ CAUSES: Final[Mapping[tuple[State, Kind], Cause]] = {
     (State.SAVING, Kind.LOST): Cause(_faults(Fault(FaultKind.DROP_AFTER, nth=1)), needs="command"),
     (State.SAVING, Kind.FAILED): Cause(_faults(Fault(FaultKind.REFUSE, times=1)), needs="command"),
     (State.SAVING_LATE, Kind.LOST): Cause(_EVERY, needs="command"),
+    (State.SAVING_LAST, Kind.LOST): Cause(_EVERY, needs="command"),
     (State.LOOKING_CONFIRMED, Kind.INTENDED): Cause(),  # the confirmation arrived: nothing needs to be done for it
+    (State.LOOKING_UNSAVED, Kind.INTENDED): Cause(),  # likewise
 }
+
+
+_NEVER: Final = {(State.LOOKING_CONFIRMED, Kind.OK), (State.LOOKING_UNSAVED, Kind.OK)}
 
 
 def way_to(subject: Subject, target: State) -> Steps | None:
@@ -84,7 +89,7 @@ def shortest(target: State, can: Callable[[State, Kind], bool]) -> Steps | None:
         turns = [(kind, row.next(kind)) for kind in Kind if kind is not Kind.OK and can(state, kind)]
         for kind, following in [(Kind.OK, row.ok), *turns]:
             # after a lost save the device is as intended: a look there never finds it as before
-            if following not in seen and (state, kind) != (State.LOOKING_CONFIRMED, Kind.OK):
+            if following not in seen and (state, kind) not in _NEVER:
                 seen.add(following)
                 queue.append((following, (*steps, (state, kind))))
     return None

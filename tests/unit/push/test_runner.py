@@ -394,7 +394,7 @@ def test_options_that_cannot_work_are_refused(field: str, value: float) -> None:
 def test_a_device_that_was_left_unsaved_is_saved_by_the_next_run_although_nothing_is_to_be_changed(
     tmp_path: Path,
 ) -> None:
-    faults = [Fault("save", FaultKind.LOST_BEFORE, nth=n) for n in (1, 2, 3, 4)]  # once, and thrice late
+    faults = [Fault("save", FaultKind.LOST_BEFORE, nth=n) for n in range(1, 8)]  # once, and thrice late, and again
     it = bench(tmp_path, *faults)
     assert it.push().outcome is Outcome.UNCERTAIN
     assert (it.device.running, it.device.startup) == (AFTER, BEFORE)
@@ -405,6 +405,13 @@ def test_a_device_that_was_left_unsaved_is_saved_by_the_next_run_although_nothin
     assert again.outcome is Outcome.UNCHANGED
     assert it.device.startup == AFTER
     assert not in_flux(it.state_dir, "leaf1")
+
+
+def test_saving_goes_on_as_long_as_the_device_answers_and_is_as_intended(tmp_path: Path) -> None:
+    it = bench(tmp_path, *(Fault("save", FaultKind.LOST_BEFORE, nth=n) for n in (1, 2, 3, 4)))
+
+    assert it.push().outcome is Outcome.COMMITTED
+    assert (it.device.running, it.device.startup) == (AFTER, AFTER)
 
 
 def test_a_rehearsal_or_a_failure_does_not_forget_the_run_that_died_before(tmp_path: Path) -> None:

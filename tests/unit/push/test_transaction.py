@@ -53,7 +53,8 @@ EXPECTED: dict[State, tuple[State, State, State, State, State, State | None]] = 
         None,
     ),
     S.RETURNING_UNSAVED: (S.LOOKING_UNSAVED, *(S.UNSAVED,) * 4, None),
-    S.LOOKING_UNSAVED: (S.ROLLED_BACK, S.REVERTING_LATE, S.REVERTING_LATE, S.UNSAVED, S.UNSAVED, S.UNSAVED),
+    S.LOOKING_UNSAVED: (S.ROLLED_BACK, S.REVERTING_LATE, S.REVERTING_LATE, S.UNSAVED, S.UNSAVED, S.SAVING_LAST),
+    S.SAVING_LAST: (S.COMMITTED, S.REVERTING_LATE, S.REVERTING_LATE, S.UNSAVED, S.UNSAVED, None),
     S.REVERTING: (S.RETURNING_BACK, S.WAITING, S.ROLLBACK_FAILED, S.WAITING, S.WAITING, None),
     S.WAITING: (*(S.RETURNING,) * 5, None),
     S.RETURNING: (S.LOOKING, *(S.UNREACHABLE,) * 4, None),
@@ -167,7 +168,7 @@ def test_saving_comes_only_after_a_confirmation() -> None:
     saving = {state for state, row in TABLE.items() if row.action is Action.SAVE}
     before = {state for state in TABLE if _successors(state) & saving}
 
-    assert before == {State.CONFIRMING, State.CONFIRMING_AGAIN, State.LOOKING_CONFIRMED}
+    assert before == {State.CONFIRMING, State.CONFIRMING_AGAIN, State.LOOKING_CONFIRMED, State.LOOKING_UNSAVED}
 
 
 def test_the_first_error_is_kept_and_later_ones_are_added() -> None:
