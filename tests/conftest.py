@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.tracing import traced_in_part
+from tests.tracing import hold_back, traced_in_part
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
@@ -29,6 +29,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Then no worker is left alone with a long one at the end.
     """
+    hold_back()
     for item in items:
         if "reference" in getattr(item, "fixturenames", ()):
             item.add_marker("reference")

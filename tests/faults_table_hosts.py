@@ -12,6 +12,7 @@ import argparse
 import copy
 import functools
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -402,8 +404,14 @@ def main() -> int:
                     sys.stderr.write(f"{row.case} #{row.number} {row.step} x {row.fault}: {row.said}: {row.wrong}\n")
             sys.stderr.flush()
     wrong = sum(bool(one.wrong) for one in rows)
-    ends = ", ".join(f"{count} {said}" for said, count in Counter(one.said.split(":")[0] for one in rows).most_common())
-    text = f"{_HEAD}\n{len(rows)} cases, {wrong} wrong: {ends}.\n\n{table(rows)}"
+    answering = sum(one.said.startswith("uncertain") and one.fault not in FOR_GOOD for one in rows)
+    told = {"uncertain": f"uncertain ({answering} of a host that answered again)"}
+    counts = Counter(one.said.split(":")[0] for one in rows).most_common()
+    ends = ", ".join(f"{count} {told.get(said, said)}" for said, count in counts)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    where = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    made = f"{datetime.now(UTC):%Y-%m-%d}, commit {commit.stdout.strip()}, {where}"
+    text = f"{_HEAD}\n{made}\n\n{len(rows)} cases, {wrong} wrong: {ends}.\n\n{table(rows)}"
     if asked.output:
         asked.output.write_text(text, encoding="utf-8")
     sys.stdout.write(f"{len(rows)} cases, {wrong} wrong: {ends}\n")

@@ -1,7 +1,8 @@
 """How much of a test coverage watches: tracing makes Python two to three times slower, and what is alike shows it nothing new.
 
-Of a property, the examples that the unit tier would run are traced; of a test marked `no_cover`, nothing, nor the processes
-that it starts. What is tested stays the same. Knows pytest-cov and Hypothesis, and nothing of the product.
+Of a property, the examples that the unit tier would run are traced; of a test marked `no_cover`, nothing. Processes that a
+test starts trace themselves only where it is marked `traces_processes`: each would take half a second more. What is tested
+stays the same. Knows pytest-cov and Hypothesis, and nothing of the product.
 """
 
 import functools
@@ -46,22 +47,33 @@ def traced_in_part(item: pytest.Item) -> Iterator[None]:
     if tracer is None:
         yield
     elif item.get_closest_marker("no_cover"):
-        with processes_untraced():  # the rest of the mark is pytest-cov's
-            yield
+        yield  # the mark is pytest-cov's
     else:
-        with first_examples_traced(getattr(item, "obj", None), tracer):
+        is_asked = item.get_closest_marker("traces_processes") is not None
+        with processes_traced(is_asked=is_asked), first_examples_traced(getattr(item, "obj", None), tracer):
             yield
+
+
+_KEPT: Final[list[str]] = []
+
+
+def hold_back() -> None:
+    """Lets no process that is started from now on trace itself, but inside `processes_traced`."""
+    if kept := os.environ.pop(SUBPROCESSES, None):
+        _KEPT[:] = [kept]
 
 
 @contextmanager
-def processes_untraced() -> Iterator[None]:
-    """Lets no process that is started inside trace itself."""
-    kept = os.environ.pop(SUBPROCESSES, None)
+def processes_traced(*, is_asked: bool) -> Iterator[None]:
+    """Lets what is started inside trace itself, where that is asked for and anything is traced at all."""
+    if not (is_asked and _KEPT):
+        yield
+        return
+    os.environ[SUBPROCESSES] = _KEPT[0]
     try:
         yield
     finally:
-        if kept is not None:
-            os.environ[SUBPROCESSES] = kept
+        hold_back()
 
 
 @contextmanager

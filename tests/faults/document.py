@@ -1,5 +1,7 @@
 """The fault table as a document: one line a row, what each run of it came to, and the figure."""
 
+import os
+import platform
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
@@ -9,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 __all__ = ("Done", "document", "figure", "row_keys")
+
+_FOR_GOOD: Final = "new-host-key"  # what struck once stays, as every fault does that strikes all commands of a step
 
 _HEAD: Final = """\
 # Fault table, {date}
@@ -22,7 +26,7 @@ lasts (all). *before* and *intended* compare running and saved configuration, bo
 that the run printed were typed on the device, which then was as before. "uncertain" is a device that nobody could reach
 as long as the step took: what stands behind it is how it was when its timer had run, and how the next run ended.
 
-Commit {commit}. {figure}
+Commit {commit}, {machine}. {figure}
 """
 
 
@@ -54,7 +58,16 @@ def figure(rows: Sequence[Done]) -> str:
     """Returns the table in one line."""
     real = [run for one in rows if not one.why_not for run in one.runs]
     said = Counter("rolled back by hand" if run[2] == "rollback-failed" else run[2] for run in real)
-    ends = ", ".join(f"{count} {name}" for name, count in sorted(said.items(), key=lambda pair: -pair[1]))
+    answering = sum(
+        run[2] == "uncertain" and run[0] != "all" and one.kind != _FOR_GOOD
+        for one in rows
+        for run in one.runs
+        if not one.why_not
+    )
+    told = {"uncertain": f"uncertain ({answering} of a device that answered again)"}
+    ends = ", ".join(
+        f"{count} {told.get(name, name)}" for name, count in sorted(said.items(), key=lambda pair: -pair[1])
+    )
     impossible = sum(1 for one in rows if one.why_not)
     wrong = sum(len(one.wrong) for one in rows)
     return (
@@ -66,7 +79,12 @@ def figure(rows: Sequence[Done]) -> str:
 def document(rows: Sequence[Done]) -> str:
     """Returns the document."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    lines = [_HEAD.format(date=f"{datetime.now(UTC):%Y-%m-%d}", commit=commit.stdout.strip(), figure=figure(rows))]
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    lines = [
+        _HEAD.format(
+            date=f"{datetime.now(UTC):%Y-%m-%d}", commit=commit.stdout.strip(), machine=machine, figure=figure(rows)
+        )
+    ]
     subject = ""
     for one in rows:
         if one.subject != subject:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.tracing import SUBPROCESSES, TRACED_EXAMPLES, first_examples_traced, processes_untraced, untraced
+from tests.tracing import SUBPROCESSES, TRACED_EXAMPLES, first_examples_traced, hold_back, processes_traced, untraced
 
 
 class Recorder:
@@ -57,9 +57,17 @@ def test_test_that_is_no_property_is_traced_whole() -> None:
         assert recorder.started
 
 
-def test_processes_of_an_untraced_test_do_not_trace_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SUBPROCESSES, "config")
-    with processes_untraced():
+def test_processes_trace_themselves_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.tracing._KEPT", [])
+    monkeypatch.delenv(SUBPROCESSES, raising=False)
+    with processes_traced(is_asked=True):
+        assert SUBPROCESSES not in os.environ, "nothing is traced at all"
+    os.environ[SUBPROCESSES] = "config"
+    hold_back()
+    assert SUBPROCESSES not in os.environ
+    with processes_traced(is_asked=False):
         assert SUBPROCESSES not in os.environ
-    assert os.environ[SUBPROCESSES] == "config"
+    with processes_traced(is_asked=True):
+        assert os.environ[SUBPROCESSES] == "config"
+    assert SUBPROCESSES not in os.environ
     assert untraced({SUBPROCESSES: "config", "HOME": "/"}) == {"HOME": "/"}

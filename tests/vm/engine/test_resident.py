@@ -6,7 +6,7 @@ import pytest
 
 from tests.vm.engine.bench import Bench
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.bar]
 
 READS: Final = 20_000
 WARM_SAMPLES: Final = 2  # a tenth of the reads: until caches and free lists have what they keep

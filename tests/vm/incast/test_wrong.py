@@ -212,6 +212,7 @@ class Wrong:
     shows: Callable[[Suffered, Suffered], bool]
 
 
+FEW: Final = ("host without type of service", "PFC off")  # one of a host, one of a switch; bar 03_2 has all
 TABLE: Final = (
     Wrong(
         "host without type of service",
@@ -274,7 +275,9 @@ def test_right_fabric_loses_nothing_under_incast(right: Suffered) -> None:
     assert one.marked > 0
 
 
-@pytest.mark.parametrize("wrong", TABLE, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "wrong", [pytest.param(one, id=one.name, marks=() if one.name in FEW else pytest.mark.bar) for one in TABLE]
+)
 def test_wrong_thing_is_named_hurts_and_is_mended(incast: Saved, right: Suffered, wrong: Wrong) -> None:
     driven = incast.again()
     wrong.make(driven)
