@@ -54,6 +54,7 @@ SETTINGS: Final = Settings()
 _POLICY: Final = ShardPolicy()
 _SHIFT: Final = 9  # blocks of 512 bytes
 _NS_PER_MS: Final = 1_000_000
+_ASK_NS: Final = 200 * _NS_PER_MS  # how long a connection that was given up may go on
 _MOST_ENTRIES: Final = 128  # nvmet takes no longer queue (NVMET_QUEUE_SIZE)
 
 PostT = TypeVar("PostT")
@@ -78,6 +79,7 @@ def open_engine(
     settings: Settings = SETTINGS,
     service: Service | None = None,
     clock: Callable[[], int] = time.monotonic_ns,
+    given_up: Callable[[], bool] | None = None,
 ) -> Engine:
     """Returns an engine on what the URL names, connected; waits for that up to `settings.open_ns`.
 
@@ -88,6 +90,7 @@ def open_engine(
         settings: patience and sizes.
         service: what `memory://` reaches, in place of a new target; with the NQN and nsid of `MemoryAddress`.
         clock: monotonic nanoseconds.
+        given_up: asked some times a second while it waits, where no trace is written; true ends the waiting.
 
     Raises:
         AddressError: the URL cannot be opened.
@@ -104,7 +107,7 @@ def open_engine(
         return open_recorded(settings.trace, address, asked, settings, service, clock)
     link = measured(_kept(make_link(address, asked, settings, service), settings, clock), settings, clock)
     try:
-        news, fitted = enter(link, asked, settings, clock)
+        news, fitted = enter(link, asked, settings, clock, given_up)
         return Engine(link, news, fitted, settings, clock)
     except BaseException:  # Ctrl-C too must leave no thread and no descriptor
         link.close()
@@ -126,7 +129,11 @@ def _kept(link: ControllerLink | BlockLink, settings: Settings, clock: Callable[
 
 
 def enter(
-    link: Link, policy: ShardPolicy, settings: Settings, clock: Callable[[], int]
+    link: Link,
+    policy: ShardPolicy,
+    settings: Settings,
+    clock: Callable[[], int],
+    given_up: Callable[[], bool] | None = None,
 ) -> tuple[list[News], ShardPolicy]:
     """Returns what a link told until it was usable, and the policy lowered to what the other side granted.
 
@@ -134,17 +141,19 @@ def enter(
         IntentError: what is left is no policy.
         EngineError: there is no connection, no such namespace, or the target refused.
     """
-    news = open_link(link, settings, clock)
+    news = open_link(link, settings, clock, given_up)
     link.namespace()  # that there is one
     (usable,) = [one for one in news if isinstance(one, Usable)]
     return news, fit(policy, usable.limits)[0]
 
 
-def open_link(link: Link, settings: Settings, clock: Callable[[], int]) -> list[News]:
+def open_link(
+    link: Link, settings: Settings, clock: Callable[[], int], given_up: Callable[[], bool] | None = None
+) -> list[News]:
     """Returns what a link told until it was usable.
 
     Raises:
-        EngineError: it cannot be used, or not in time.
+        EngineError: it cannot be used, or not in time, or it was given up.
     """
     now_ns = clock()
     end_ns = now_ns + settings.open_ns
@@ -159,8 +168,13 @@ def open_link(link: Link, settings: Settings, clock: Callable[[], int]) -> list[
             return news
         if now_ns >= end_ns:
             raise TransportError("there was no connection in time", remedy="Check the address, and that a target runs.")
+        if given_up is not None and given_up():
+            raise TransportError("it was given up before there was a connection")
         due_ns = link.next_timer_ns()
-        wait([link.fileno()], max(0, min(end_ns, end_ns if due_ns is None else due_ns) - now_ns))
+        until_ns = min(end_ns, end_ns if due_ns is None else due_ns)
+        if given_up is not None:
+            until_ns = min(until_ns, now_ns + _ASK_NS)
+        wait([link.fileno()], max(0, until_ns - now_ns))
         now_ns = clock()
 
 

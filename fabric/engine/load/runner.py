@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import fabric.engine
 from fabric.engine import client
 from fabric.engine.client import Description, Engine, Flush, Settings, Write
 from fabric.engine.client.work import Work
@@ -99,7 +98,7 @@ def prepare(
     if not has_consent:
         remedy = "Say so explicitly; every byte of the region is overwritten."
         raise LocalProtocolError("nobody said that this region may be overwritten", where=stream.name, remedy=remedy)
-    with _opened(stream) as engine:
+    with _opened(stream, outside.is_stopped) as engine:
         unit = engine.namespace.namespace.block_bytes
         size = min(_PREPARE_BYTES, region.blocks * unit // SECTOR_BYTES * SECTOR_BYTES)
         if not size or region.blocks * unit % SECTOR_BYTES:
@@ -179,9 +178,9 @@ def run_job(job: Job, *, grounds: Grounds, outside: Outside) -> JobResult:
         return run.run()
 
 
-def _opened(stream: Stream) -> Engine:
+def _opened(stream: Stream, given_up: Callable[[], bool] | None = None) -> Engine:
     settings = Settings(open_ns=round(OPEN_S * _SECOND), tos=stream.tos, metrics=False)
-    return fabric.engine.open(stream.url, policy=stream.policy, settings=settings)
+    return client.open_engine(stream.url, policy=stream.policy, settings=settings, given_up=given_up)
 
 
 class _Run:
@@ -236,7 +235,7 @@ class _Run:
             sender = BulkSender(stream, address, job, self._shared.pacer)
             self._stack.callback(sender.close)
             return sender
-        engine = _opened(stream)
+        engine = _opened(stream, self._stops)
         self._stack.callback(engine.close)
         described = engine.namespace
         key = (described.namespace.target, described.namespace.nsid)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -196,6 +197,18 @@ def test_the_end_of_its_input_ends_a_job_soon(talk: Talk, disk: Disk) -> None:
     talk.say(do="run", id=1, job={**_json(disk), "check": False, "seconds": 600.0})
     assert talk.hear()["event"] == "started"
     assert talk.end() == 0
+
+
+def test_the_end_of_its_input_ends_a_connection_that_does_not_come_about(talk: Talk, disk: Disk) -> None:
+    """A stream may take OPEN_S to open, longer than `end` waits."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"nvme+tcp://127.0.0.1:{silent.getsockname()[1]}/nqn.2026-01.example:none"
+        job = {**_json(disk), "streams": [to_json(Stream("s", url))], "check": False}
+        talk.say(do="run", id=1, job=job)
+        assert talk.hear()["event"] == "started"
+        connection, _ = silent.accept()
+        with connection:
+            assert talk.end() == 0
 
 
 @pytest.mark.slow
