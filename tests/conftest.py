@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.tracing import hold_back, traced_in_part
+from tests.tracing import hold_back, processes_traced, traced_in_part
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
@@ -43,6 +43,13 @@ def _rank(item: pytest.Item) -> int:
         return 0
     starts_programs = item.path.is_relative_to(TESTS / "cli") or item.path.is_relative_to(TESTS / "dialogue")
     return 1 if starts_programs or item.get_closest_marker("hypothesis") else 2
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Runs a test with its fixtures; what it starts traces itself where the test asks for that."""
+    with processes_traced(is_asked=item.get_closest_marker("traces_processes") is not None):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -49,8 +49,7 @@ def traced_in_part(item: pytest.Item) -> Iterator[None]:
     elif item.get_closest_marker("no_cover"):
         yield  # the mark is pytest-cov's
     else:
-        is_asked = item.get_closest_marker("traces_processes") is not None
-        with processes_traced(is_asked=is_asked), first_examples_traced(getattr(item, "obj", None), tracer):
+        with first_examples_traced(getattr(item, "obj", None), tracer):
             yield
 
 

@@ -16,6 +16,8 @@ from fabric.observe import Recorder
 from fabric.remote import ansible
 from fabric.remote.ansible import read_inventory, run_playbook
 
+pytestmark = pytest.mark.traces_processes
+
 BIN = Path(sys.executable).parent
 SECRET = "s3cret-of-the-vault"
 PORTS = '[{"ports": "Ethernet[1:2]", "speed": "100G", "role": "host"}]'

@@ -17,6 +17,8 @@ import yaml
 from fabric.lab import DeviceSpec, Fault, FaultKind, Fronts, serve
 from fabric.observe import Recorder
 
+pytestmark = pytest.mark.traces_processes
+
 SEED = "hostname leaf\n"
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,6 +12,8 @@ from fabric.observe import Recorder
 from fabric.resources import data_path
 from tests.unit.intent.golden import FOLDER, check_golden
 
+pytestmark = pytest.mark.traces_processes
+
 
 @pytest.fixture(scope="module")
 def demo() -> Loaded:

@@ -15,6 +15,8 @@ from fabric.workflow import Environment
 from fabric.workflow.lab import lab_down, lab_status, lab_up, opened_lab, running_lab
 from tests.unit.lab.site.test_spec import SPEC
 
+pytestmark = pytest.mark.traces_processes
+
 IMAGE = Image("0" * 16, Path("/cache/0"))
 
 

@@ -20,6 +20,8 @@ from fabric.lab.alarms import WallClock
 from fabric.serial import from_json, to_json
 from tests.unit.engine.load.rig import POLICY, Disk
 
+pytestmark = pytest.mark.traces_processes
+
 MIB = 1 << 20
 
 
