@@ -12,6 +12,17 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
+# At the top: Ansible loads this once, and each of its workers, one a task and host, would take a second to import it
+# anew. Where the package is missing, the task says so in one line.
+_ENTRY: Any = None
+_MISSING = ""
+try:
+    from fabric.workflow import ansible_entry
+
+    _ENTRY = ansible_entry
+except ImportError as error:
+    _MISSING = str(error)
+
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no types
     """One task of the playbooks; its arguments are `verb` and the options of that verb."""
@@ -39,15 +50,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no t
 
 
 def _entry() -> Any:
-    # Here, not at the top: where the package is missing, this says so in one line instead of a traceback.
-    try:
-        from fabric.workflow import ansible_entry
-    except ImportError as error:
+    if _ENTRY is None:
         raise AnsibleActionFail(
-            f"fabricctl is not installed in the Python that runs ansible-playbook ({sys.executable}): {error}. "
+            f"fabricctl is not installed in the Python that runs ansible-playbook ({sys.executable}): {_MISSING}. "
             f"Run: {sys.executable} -m pip install fabricctl, or call the ansible-playbook beside fabricctl"
-        ) from error
-    return ansible_entry
+        )
+    return _ENTRY
 
 
 def _vault_secrets(loader: Any) -> list[tuple[str, bytes]]:

@@ -14,6 +14,17 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
+# At the top: Ansible loads this once, and each of its workers, one a task and host, would take a second to import it
+# anew. Where the package is missing, the task says so in one line.
+_ENTRY: Any = None
+_MISSING = ""
+try:
+    from fabric.workflow import host_entry
+
+    _ENTRY = host_entry
+except ImportError as error:
+    _MISSING = str(error)
+
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core ships no types
     """One part of one host."""
@@ -83,12 +94,9 @@ def undisturbed() -> Iterator[None]:
 
 
 def _entry() -> Any:
-    # Here, not at the top: where the package is missing, this says so in one line instead of a traceback.
-    try:
-        from fabric.workflow import host_entry
-    except ImportError as error:
+    if _ENTRY is None:
         raise AnsibleActionFail(
-            f"fabricctl is not installed in the Python that runs ansible-playbook ({sys.executable}): {error}. "
+            f"fabricctl is not installed in the Python that runs ansible-playbook ({sys.executable}): {_MISSING}. "
             f"Run: {sys.executable} -m pip install fabricctl, or call the ansible-playbook beside fabricctl"
-        ) from None  # Ansible would print the cause a second time
-    return host_entry
+        )
+    return _ENTRY

@@ -182,6 +182,17 @@ def test_failed_answer_fails_the_playbook_with_its_message(playbook: Playbook) -
     assert "leaf1 was rolled back" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["check.yml", "status.yml"])
+def test_a_python_without_fabricctl_is_told_in_one_line_with_what_to_run(name: str, playbook: Playbook) -> None:
+    (playbook.folder / "stand-in" / "fabric" / "workflow.py").write_text("raise ImportError('No module named x')\n")
+    done = playbook.run(name)
+    assert done.returncode == 2
+    assert "fabricctl is not installed in the Python that runs ansible-playbook" in done.stdout
+    assert "No module named x" in done.stdout
+    assert "-m pip install fabricctl" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_inventory_that_ansible_cannot_read_still_reaches_the_loader(playbook: Playbook) -> None:
     playbook.inventory.write_text("all: [\n", encoding="utf-8")
     playbook.run("check.yml")
