@@ -103,18 +103,27 @@ def test_all_comes_back_after_a_reboot_of_host_and_target(provisioned: Provision
     assert done.status == 0, json.dumps([one for one in done.document["findings"] if one["status"] != "pass"], indent=1)
 
 
-def test_rollback_brings_everything_to_where_it_was(provisioned: Provisioned) -> None:
-    """By the command line, and from the same state again by the playbook."""
-    driven = provisioned.driven
-    saved = driven.folder / "used"
-    driven.site.save_all(saved)
+@pytest.fixture(scope="module", name="used")
+def _used(provisioned: Provisioned) -> Path:
+    """Returns the saved lab after all that the tests above did to it."""
+    saved = provisioned.driven.folder / "used"
+    provisioned.driven.site.save_all(saved)
+    return saved
 
+
+def test_rollback_brings_everything_to_where_it_was(provisioned: Provisioned, used: Path) -> None:
+    driven = provisioned.driven
+    driven.site = driven.site.restore_all(used)
     done = driven.fabricctl("rollback", provisioned.run)
 
     assert done.status == 0, done.stdout + done.stderr
     assert_as_before(provisioned)
 
-    driven.site = driven.site.restore_all(saved)
+
+@pytest.mark.bar
+def test_the_playbook_does_so_too(provisioned: Provisioned, used: Path) -> None:
+    driven = provisioned.driven
+    driven.site = driven.site.restore_all(used)
     ran, _ = driven.playbook("rollback.yml", "-e", f"run={provisioned.run}")
 
     assert ran.status == 0, ran.stdout + ran.stderr
