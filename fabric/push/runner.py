@@ -305,7 +305,7 @@ class _Run:
             self._session.close()
             try:
                 self._session.open()
-            except (ConnectError, AuthError):  # its AAA servers may be out of reach for a while after a reload
+            except (ConnectError, AuthError, CommandRejectedError):  # it, or its AAA servers, may not be ready yet
                 if self._clock.now_ns() >= until_ns:
                     raise
                 self._clock.sleep_s(self._options.retry_s)

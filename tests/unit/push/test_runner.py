@@ -407,6 +407,13 @@ def test_a_device_that_was_left_unsaved_is_saved_by_the_next_run_although_nothin
     assert not in_flux(it.state_dir, "leaf1")
 
 
+def test_a_device_that_is_not_ready_for_a_session_yet_is_asked_again(tmp_path: Path) -> None:
+    it = bench(tmp_path, Fault("open", FaultKind.REJECTED, nth=2))  # the first after the commit
+
+    assert it.push().outcome is Outcome.COMMITTED
+    assert (it.device.running, it.device.startup) == (AFTER, AFTER)
+
+
 def test_saving_goes_on_as_long_as_the_device_answers_and_is_as_intended(tmp_path: Path) -> None:
     it = bench(tmp_path, *(Fault("save", FaultKind.LOST_BEFORE, nth=n) for n in (1, 2, 3, 4)))
 
