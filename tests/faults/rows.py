@@ -123,7 +123,9 @@ def run_row(row: Row) -> tuple[Run, ...]:
     if not runs:
         why = why_not(row)
         return (replace(run, wrong=run.wrong if why else "the fault did not strike, and nothing says why"),)
-    if why_not(row):
+    # while the run waits the device's own timer takes its change back, at the moment when the fault is laid or after it
+    is_by_timer = row.kind is FaultKind.REFUSE_REVERT and TABLE[row.state].action is Action.WAIT
+    if why_not(row) and not is_by_timer:
         runs[0] = replace(runs[0], wrong=f"the fault struck although {why_not(row)}")
     return (*runs, _run(row, EVERY))
 
