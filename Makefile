@@ -29,7 +29,7 @@ demo: .venv/.stamp ## run the main job over real SSH against emulated switches o
 	@$(BIN)/fabricctl demo
 
 # Types are checked beside the tests: mypy runs on one core. What processes run is compiled once, not each time.
-test: programs .venv/.stamp-dev style docs-check ## lint, types, layers, every test (300 examples a property), the coverage gate
+test: programs .venv/.stamp-dev style docs-check ## lint, types, layers, tests (300 examples a property), the coverage gate
 	@$(MAKE) --no-print-directory -j 2 types proved
 
 proved: export PYTHONDONTWRITEBYTECODE :=
