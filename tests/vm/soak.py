@@ -1,4 +1,4 @@
-"""A lab that is loaded and watched for hours, with a fault every minute or two, and a rollback and provisioning now and then.
+"""A lab loaded and watched for hours: a fault every minute or two, a rollback and a provisioning now and then.
 
     python -m tests.vm.soak --minutes 120 --seed 7
 
