@@ -7,6 +7,9 @@ SHELL := /bin/bash
 export PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+# full: 300 examples a property, traced for the coverage gate. ci: 100, not traced, for slow machines.
+PROFILE ?= full
+TRACED := $(if $(filter full,$(PROFILE)),--cov --cov-report=)
 CHECKED := fabric tests benchmarks playbooks/action_plugins compile_engine.py hatch_build.py
 UNIT := tests/unit tests/property
 CORE := hatch_build.py $(wildcard fabric/engine/transport/block/*.[ch])
@@ -35,12 +38,14 @@ test: programs .venv/.stamp-dev style docs-check ## lint, types, layers, tests (
 proved: export PYTHONDONTWRITEBYTECODE :=
 proved: .venv/.stamp-dev
 	rm -f .coverage .coverage.*
-	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report= --junit-xml=build/junit.xml
+	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/pytest -n $(JOBS) --dist worksteal $(TRACED) --junit-xml=build/junit.xml
+ifneq ($(TRACED),)
 	$(BIN)/coverage json -q -o build/coverage.json
 	$(BIN)/python tests/coverage_gate.py build/coverage.json
+endif
 
 sweep: programs .venv/.stamp-dev ## what computes long and is alike for each seed; `make test` has a first share of it
-	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n $(JOBS) --dist worksteal -m sweep --junit-xml=build/junit-sweep.xml
+	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/pytest -n $(JOBS) --dist worksteal -m sweep --junit-xml=build/junit-sweep.xml
 
 image: .venv/.stamp-dev ## build the lab's image if it is not in the cache
 	@.ci/need qemu-system-x86_64=qemu-system-x86 qemu-img=qemu-utils mmdebstrap=mmdebstrap cpio=cpio depmod=kmod mke2fs=e2fsprogs

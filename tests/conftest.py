@@ -16,7 +16,7 @@ ROOT = TESTS.parent
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-for name, examples in (("unit", 50), ("full", 300), ("soak", 2000), ("hostile", 5000)):
+for name, examples in (("unit", 50), ("ci", 100), ("full", 300), ("soak", 2000), ("hostile", 5000)):
     settings.register_profile(
         name, max_examples=examples, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
     )

@@ -22,7 +22,7 @@ from tests.faults.steering import way_to
 from tests.faults.subjects import BY_NAME, SUBJECTS
 from tests.faults_table import ROOT, done, every_row
 
-ROWS = int(os.environ.get("FAULT_ROWS", "16"))
+ROWS = int(os.environ.get("FAULT_ROWS", "8"))
 SEED = int(os.environ.get("FAULT_SEED", "0"))
 
 

@@ -24,7 +24,7 @@ from fabric.workflow.tuning.writing import edits_of, write_edits
 from fabric.workflow.verifying.setting import asked_of
 from tests.dialogue.verifysite import VerifySite, verify_site
 
-TRIALS = 12
+TRIALS = 12  # the fewest that a study may have
 
 
 @pytest.fixture(name="site")

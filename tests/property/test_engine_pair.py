@@ -6,6 +6,7 @@ The wire keeps what an RDMA connection promises (see `rig`); all else is drawn f
 import random
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from fabric.engine.nvmeof.host import (
 )
 from fabric.engine.nvmeof.target import NVMET, SPDK, TargetProfile
 from tests.unit.engine.nvmeof.rig import MS, NAMESPACE, NQN, SECOND, Message, Rig, arrive, rig
+
+pytestmark = pytest.mark.no_cover  # long and alike: the unit tests show coverage
 
 TIMEOUT_NS = 2 * SECOND
 EXTENT_BYTES = 4096

@@ -5,11 +5,14 @@ import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fabric.engine.trace import TraceError, replay
 from tests.unit.engine.trace.rig import Story
+
+pytestmark = pytest.mark.no_cover  # long and alike: the unit tests show coverage
 
 OUTPUTS = ("connect", "post", "disconnect", "end")
 

@@ -17,7 +17,7 @@ import pytest
 import fabric
 from tests.strategies.parsers import ELSEWHERE, PARSERS, Parser
 
-_COUNTS = {"unit": 100, "full": 2_000, "soak": 20_000}
+_COUNTS = {"unit": 100, "ci": 2_000, "full": 2_000, "soak": 20_000}
 COUNT = int(os.environ.get("FUZZ_INPUTS") or _COUNTS.get(os.environ.get("HYPOTHESIS_PROFILE", "unit"), 20_000))
 SEED = os.environ.get("FUZZ_SEED", "2026")
 SOURCE = Path(fabric.__file__).parent

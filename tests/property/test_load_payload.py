@@ -2,7 +2,7 @@
 
 from random import Random
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fabric.engine.load.model import SECTOR_BYTES, FlawKind
@@ -45,6 +45,7 @@ def test_what_was_written_is_found_whole(origin: Origin, lba: int, version: int,
 
 
 @given(ORIGINS, LBAS, VERSIONS, st.integers(0, SECTOR_BYTES - 1), st.integers(1, 255))
+@example(Origin(0, 0), 0, 1, 32, 1)  # the version before, up to the checksum
 def test_one_wrong_byte_anywhere_is_found_where_it_is(
     origin: Origin, lba: int, version: int, at: int, change: int
 ) -> None:
@@ -114,13 +115,14 @@ def test_parts_of_two_places_are_torn(origin: Origin, lba: int, other: int, vers
 
 
 @given(ORIGINS, LBAS, VERSIONS, NUMBERS, st.integers(0, SECTOR_BYTES - 8))
+@example(Origin(0, 0), 0, 1, 0, 8)  # the run is the number of the poison
 def test_a_buffer_that_was_not_written_is_told_from_where_on(
     origin: Origin, lba: int, version: int, number: int, at: int
 ) -> None:
     found = sector(origin, lba, version)[:at] + poison_pattern(number, SECTOR_BYTES)[at:]
     told = judge(found, origin, lba, version, number)
     assert told.kind is FlawKind.UNWRITTEN
-    assert at <= told.offset < at + 8
+    assert at <= told.offset < at + 16  # a field of the header may be the same by chance
 
 
 @given(ORIGINS, LBAS, VERSIONS, NUMBERS, st.integers(0, SECTOR_BYTES // 512 - 2))
@@ -129,7 +131,7 @@ def test_a_hole_in_a_buffer_is_unwritten(origin: Origin, lba: int, version: int,
     found[at : at + 512] = poison_pattern(number, SECTOR_BYTES)[at : at + 512]
     told = judge(bytes(found), origin, lba, version, number)
     assert told.kind is FlawKind.UNWRITTEN
-    assert at <= told.offset < at + 8
+    assert at <= told.offset < at + 16  # a field of the header may be the same by chance
 
 
 @given(ORIGINS, LBAS, VERSIONS, WORD)

@@ -11,6 +11,8 @@ from fabric.engine.queues.dealing import catalog
 from fabric.policy import Parameter, ShardPolicy, Share
 from tests.unit.engine.queues.world import BLOCK, World, request_of
 
+pytestmark = pytest.mark.no_cover  # long and alike: the unit tests show coverage
+
 STEPS = 60
 seeds = st.integers(0, 2**32 - 1)
 

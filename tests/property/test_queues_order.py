@@ -13,6 +13,8 @@ from fabric.engine.queues.load import LivePath, LiveQueue, Window
 from fabric.policy import Parameter, ShardPolicy, Share
 from tests.unit.engine.queues.world import BLOCK, World, read
 
+pytestmark = pytest.mark.no_cover  # long and alike: the unit tests show coverage
+
 LONGEST = 8 * BLOCK
 seeds = st.integers(0, 2**32 - 1)
 

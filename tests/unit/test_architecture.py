@@ -1,6 +1,7 @@
 """The floor plan is enforced: what the contracts must catch is planted in a copy, and they catch it."""
 
 import ast
+import functools
 import os
 import shutil
 import subprocess
@@ -63,6 +64,7 @@ def test_package_without_a_floor_is_caught(checkout: Path) -> None:
     assert "attic" in found.stdout
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}

@@ -22,6 +22,14 @@ from fabric.lab.vm import (
 from fabric.observe import Event
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Shows a failure at once: who runs out of time sees it too."""
+    if report.failed:
+        print(
+            f"\nFAILED {report.nodeid} ({report.when})\n{report.longreprtext}\n{report.capstdout[-8000:]}", flush=True
+        )
+
+
 @pytest.fixture(scope="session")
 def image() -> Image:
     """Returns the lab's image, built if it is not in the cache."""

@@ -195,7 +195,8 @@ def _of_two(found: bytes, wanted: bytes, label: Label, at: int) -> Damage | None
         if _tells(found, at) and found.endswith(whole[at:]):
             return Damage(FlawKind.TORN, at, str(label), f"from byte {at} on {other}")
         end = _first_other(found, whole)
-        if end - at >= _TELLING_BYTES and found.endswith(wanted[end:]):
+        # an end inside the header tells nothing: one changed byte of a version makes it as another's up to the checksum
+        if end >= _HEADER_BYTES and end - at >= _TELLING_BYTES and found.endswith(wanted[end:]):
             return Damage(FlawKind.TORN, at, str(label), f"up to byte {end} {other}")
     return None
 

@@ -425,6 +425,7 @@ STATES = st.builds(
 )
 
 
+@pytest.mark.no_cover  # long and alike
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])  # a step is 100 calls: shrinking takes minutes
 @given(STATES, STATES, st.integers(1, 60), st.sampled_from(["unit", "hand", "unit, shared", "hand, shared"]))
 def test_any_target_becomes_any_other_and_comes_back_from_any_failure(

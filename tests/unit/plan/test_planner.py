@@ -155,6 +155,7 @@ def test_plan_survives_the_run_folder(seed: int) -> None:
     assert from_json(FabricPlan, to_json(planned)) == planned
 
 
+@pytest.mark.no_cover  # long and alike
 @given(fabrics())
 def test_closure_holds_on_every_port_of_every_hop(fabric: Fabric) -> None:
     planned = make_plan(fabric, capabilities_of)

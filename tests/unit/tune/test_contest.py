@@ -47,7 +47,7 @@ def test_a_window_below_the_bound_neither_loses_nor_pauses() -> None:
             assert one.bytes_per_s > 0
 
 
-@pytest.mark.slow
+@pytest.mark.sweep  # in small, tests/unit/tune/test_tuner.py says so too
 def test_a_study_of_the_plant_repeats_itself() -> None:
     plant = draw(FIRST)
     assert tune(plant, 5).report() == tune(plant, 5).report()

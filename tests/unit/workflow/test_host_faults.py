@@ -4,11 +4,14 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.faults_table_hosts import CASES, cases
 
 EVERY = int(os.environ.get("HOST_FAULTS_EVERY", "73"))  # a prime: no step and no fault is always left out
 
 
+@pytest.mark.no_cover  # long and alike
 def test_each_sampled_fault_ends_as_told_and_is_brought_to_the_standard_afterwards() -> None:
     rows = tuple(cases(EVERY))
     assert [

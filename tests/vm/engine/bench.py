@@ -15,6 +15,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Final
 
+import pytest
+
 from fabric.workflow.lab.access import ssh_words
 from tests.vm.engine import guest, programs
 from tests.vm.fabrics import Driven
@@ -25,6 +27,7 @@ __all__ = (
     "HOST",
     "HOST_PORT",
     "KV",
+    "RDMA_IN_CI",
     "TARGET",
     "TARGET_PORT",
     "TRANSPORTS",
@@ -41,6 +44,7 @@ KV: Final = "nqn.2026-11.net.example:kv"
 CLOSED: Final = "nqn.2026-11.net.example:closed"
 TWO: Final = "nqn.2026-11.net.example:two"
 TRANSPORTS: Final = ("tcp", "rdma")
+RDMA_IN_CI: Final = (pytest.param("tcp", marks=pytest.mark.bar), "rdma")  # of what is long and lies above both
 SLOW_S: Final = 4
 _PORTS: Final = {"rdma": 1, "tcp": 2}
 _NVMET: Final = "/sys/kernel/config/nvmet"

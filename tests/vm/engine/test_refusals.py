@@ -10,7 +10,7 @@ import pytest
 
 from fabric.engine.nvmeof.wire.cm import CmStatus
 from fabric.engine.nvmeof.wire.status import DNR, Status
-from tests.vm.engine.bench import CLOSED, KV, TRANSPORTS, TWO, Bench
+from tests.vm.engine.bench import CLOSED, KV, RDMA_IN_CI, TRANSPORTS, TWO, Bench
 
 pytestmark = pytest.mark.vm
 
@@ -51,7 +51,7 @@ def test_a_namespace_that_is_added_is_seen_and_used_and_one_that_goes_is_missed(
     assert end == {"before": [1], "seen": True, "gone": True, "same": True, "errors": []}
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", RDMA_IN_CI)
 def test_a_target_that_never_answers_costs_a_queue_and_holds_memory_until_nothing_can_land(
     bench: Bench, transport: str
 ) -> None:

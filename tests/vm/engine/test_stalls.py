@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from tests.vm.engine.bench import TRANSPORTS, Bench
+from tests.vm.engine.bench import RDMA_IN_CI, Bench
 
 pytestmark = pytest.mark.vm
 
@@ -13,7 +13,7 @@ KATO_MS: Final = 5_000
 STALL_S: Final = 12
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", RDMA_IN_CI)
 def test_a_keep_alive_that_expires_in_a_stall_costs_a_reconnect_and_no_byte(bench: Bench, transport: str) -> None:
     with bench.talk("load", bench.url(transport), str(KATO_MS)) as talk:
         talk.until("loaded")
@@ -28,7 +28,7 @@ def test_a_keep_alive_that_expires_in_a_stall_costs_a_reconnect_and_no_byte(benc
     assert bench.target("dmesg | grep -c 'keep-alive timer .* expired'") != "0"
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", RDMA_IN_CI)
 def test_the_keep_alive_thread_keeps_the_controller_through_the_same_stall(bench: Bench, transport: str) -> None:
     created = "dmesg | grep -c 'nvmet: creating nvm controller'"
     with bench.talk("load", bench.url(transport), str(KATO_MS), "thread") as talk:
