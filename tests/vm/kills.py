@@ -1,10 +1,13 @@
 """kill -9 of `fabricctl provision` of a whole lab (switch, target, hosts) at any time, then the way out.
 
     python -m tests.vm.kills --count 10 --seed 7
+    python -m tests.vm.kills --count 4 --of power       the power of a host or target is cut instead
 
 The way out is `rollback RUN` or `provision` again, drawn. Every machine must be exactly as before, or fully as intended:
 then `provision` once more changes nothing anywhere. Killed is fabricctl alone, whose ansible-playbook goes on, or all that
-it started. Who works on at a host keeps the next one out until it ends: that one is asked again.
+it started. Who works on at a host keeps the next one out until it ends: that one is asked again. A machine whose power was
+cut boots while the run goes on, which ends by itself: what it wrote there at that time may be lost, in part too, and hosts
+connect to a target that is not there.
 """
 
 import argparse
@@ -29,6 +32,7 @@ __all__ = ("LabKill", "kill_at", "kills", "main")
 MACHINES: Final = ("host1", "host2", "target1")
 HELD: Final = "another run is at this host"
 AGAIN_S, HELD_S = 5.0, 300.0
+ENDS_S: Final = 1800.0  # a run that lost a machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class LabKill:
 
     Attributes:
         at_s: after the begin of the run. whole: the processes that it had started were killed too.
+        machine: whose power was cut instead, "" for none.
         was_running: it had not ended by itself: it was killed.
         out: `rollback` or `provision`. told: by device how the way out ended.
         wrong: why it does not hold, "" if it does.
@@ -46,15 +51,17 @@ class LabKill:
     at_s: float
     whole: bool
     out: str
+    machine: str = ""
     was_running: bool = True
     told: str = ""
     wrong: str = ""
 
     def __str__(self) -> str:
-        what = "all of it" if self.whole else "fabricctl alone"
+        what = f"the power of {self.machine}" if self.machine else "all of it" if self.whole else "fabricctl alone"
         end = f" WRONG {self.wrong}" if self.wrong else ""
         what += "" if self.was_running else ", had it not ended,"
-        return f"{self.number} {what} killed after {self.at_s:.1f} s, then {self.out}: {self.told}{end}"
+        what += " cut" if self.machine else " killed"
+        return f"{self.number} {what} after {self.at_s:.1f} s, then {self.out}: {self.told}{end}"
 
 
 def state(driven: Driven) -> dict[str, str]:
@@ -63,13 +70,14 @@ def state(driven: Driven) -> dict[str, str]:
     return {one: state_of_host(driven, one) for one in MACHINES} | configs
 
 
-def kills(bare: Saved, count: int, draw: random.Random) -> list[LabKill]:
+def kills(bare: Saved, count: int, draw: random.Random, *, of_power: bool = False) -> list[LabKill]:
     """Returns what came of so many kills, each of a run on bare machines.
 
     Args:
         bare: the lab before anything was provisioned.
         count: of kills, spread over the time that one undisturbed run takes.
         draw: draws the rest.
+        of_power: of a machine, not of the run.
     """
     driven = bare.again()
     before = state(driven)
@@ -82,6 +90,8 @@ def kills(bare: Saved, count: int, draw: random.Random) -> list[LabKill]:
         # one in each of as many parts of the run, so that none of it is left out
         at_s = length_s * (number + draw.random()) / count
         kill = LabKill(number + 1, at_s, draw.random() < 0.5, draw.choice(("rollback", "provision")))
+        if of_power:
+            kill = replace(kill, machine=draw.choice(MACHINES))
         for name in ("runs", "state"):  # of machines that are no more
             shutil.rmtree(driven.folder / name, ignore_errors=True)
         found.append(kill_at(bare.again(), kill, before))
@@ -101,6 +111,9 @@ def kill_at(driven: Driven, kill: LabKill, before: dict[str, str]) -> LabKill:
         kill = replace(kill, was_running=False)
     except subprocess.TimeoutExpired:
         with_it = _below(process.pid)
+    if kill.machine:
+        driven.site.machine(kill.machine).power_cycle()
+        process.wait(ENDS_S)
     for pid in (process.pid, *(with_it if kill.whole else ())):
         _kill(pid)
     process.wait()
@@ -174,12 +187,14 @@ def main() -> int:
     """Runs the kills; one JSON object as the last line. Returns 1 where anything was wrong."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--count", type=int, default=10)
+    asked.add_argument("--of", choices=("run", "power"), default="run")
     asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     options = asked.parse_args()
     end_in_order()
     with driven_lab("lab") as driven:
         driven.site.save_all(driven.folder / "bare")
-        found = kills(Saved(driven, driven.folder / "bare"), options.count, random.Random(options.seed))  # noqa: S311  (no secret)
+        draw = random.Random(options.seed)  # noqa: S311  (no secret)
+        found = kills(Saved(driven, driven.folder / "bare"), options.count, draw, of_power=options.of == "power")
     wrong = [one for one in found if one.wrong]
     outs = Counter(one.out for one in found)
     killed = sum(one.was_running for one in found)  # the last part of a run may be over before its time

@@ -190,6 +190,19 @@ class Machine:
             session.exec(["systemctl", "reboot"], timeout_s=10)
         self.wait(limit_s=limit_s, boots=before + 1)
 
+    def power_cycle(self, *, limit_s: float = 180.0) -> None:
+        """Cuts the guest's power and gives it back; returns when its SSH server listens again.
+
+        What the guest had not yet written to its disk is lost (QMP `system_reset`).
+
+        Raises:
+            HostError: it did not come back in time.
+        """
+        before = self._boots()
+        with monitor(self.spec.name, self.folder / "qmp") as session:
+            session.ask("system_reset")
+        self.wait(limit_s=limit_s, boots=before + 1)
+
     def save(self, folder: Path) -> None:
         """Saves memory and disk into a new folder, and ends the machine.
 
