@@ -10,7 +10,7 @@ from tests.vm.fabrics import Driven, Saved
 from tests.vm.incast.test_wrong import pfc_off, without_dscp
 from tests.vm.verifying import running
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.bar]  # in CI, tests/vm/lab has both causes with an incast of writes
 
 _LOAD: Final = """\
 span: 8MiB

@@ -14,7 +14,7 @@ import pytest
 from tests.vm.fabrics import Driven, Saved
 from tests.vm.traffic import LOSS_COUNTERS, Reads, grown, namespaces, read_all, rxe_counters
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.bar]
 
 HOST, TARGETS, LEAF = "host1", ("target1", "target2"), "leaf1"
 HOST_PORT: Final = "Ethernet0"
@@ -212,7 +212,6 @@ class Wrong:
     shows: Callable[[Suffered, Suffered], bool]
 
 
-FEW: Final = ("PFC off",)  # bar 03_2 has all
 TABLE: Final = (
     Wrong(
         "host without type of service",
@@ -275,9 +274,7 @@ def test_right_fabric_loses_nothing_under_incast(right: Suffered) -> None:
     assert one.marked > 0
 
 
-@pytest.mark.parametrize(
-    "wrong", [pytest.param(one, id=one.name, marks=() if one.name in FEW else pytest.mark.bar) for one in TABLE]
-)
+@pytest.mark.parametrize("wrong", [pytest.param(one, id=one.name) for one in TABLE])
 def test_wrong_thing_is_named_hurts_and_is_mended(incast: Saved, right: Suffered, wrong: Wrong) -> None:
     driven = incast.again()
     wrong.make(driven)

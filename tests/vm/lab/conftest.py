@@ -36,7 +36,7 @@ class Provisioned:
 def provisioned(image: Image) -> Iterator[Provisioned]:
     """Yields the lab, provisioned by one command from bare machines."""
     del image
-    with driven_lab("lab") as driven:
+    with driven_lab("lab", rate_bps=60_000_000) as driven:  # two hosts congest one target on a busy machine too
         before = {one: state_of_host(driven, one) for one in MACHINES} | driven.site.ask("configs")
         start = time.monotonic()
         done = driven.fabricctl("provision")

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -12,6 +12,7 @@ import pytest
 from fabric.qos import UNKNOWN
 from fabric.verify import Grade, VerdictStatus
 from tests.vm.fabrics import Driven, Ran
+from tests.vm.incast.test_wrong import pfc_off, without_dscp
 from tests.vm.lab.conftest import Provisioned
 from tests.vm.verifying import Planted, Running, UnderLoad, caused, running
 
@@ -23,6 +24,11 @@ _LOAD: Final = """\
 span: 8MiB
 phases:
   - {name: mixed, pattern: all, size: 64KiB, readers: 4, write_percent: 30, seconds: 6}
+"""
+_INCAST: Final = """\
+span: 8MiB
+phases:
+  - {name: incast, pattern: all, size: 256KiB, readers: 8, write_percent: 100, seconds: 10}
 """
 _PROVE: Final = """\
 span: 16MiB
@@ -40,11 +46,11 @@ def _lab(provisioned: Provisioned) -> Driven:
 
 
 @contextmanager
-def alone(driven: Driven, provisioned: Provisioned) -> Iterator[Running]:
+def alone(driven: Driven, provisioned: Provisioned, load: str = _LOAD) -> Iterator[Running]:
     """Yields sessions to a lab on which nobody else sends: the kernel's connections are ended."""
     for host in ("host1", "host2"):
         driven.sh(host, "systemctl stop 'fabricctl-nvme-*'; nvme disconnect-all")
-    with running(driven, provisioned.run, _LOAD) as made:
+    with running(driven, provisioned.run, load) as made:
         yield made
 
 
@@ -58,6 +64,7 @@ def told(ran: Ran) -> str:
     return ran.stdout[-6000:] + ran.stderr[-6000:]
 
 
+@pytest.mark.bar  # in CI, the loop verifies a clean fabric twice
 def test_a_clean_fabric_passes_with_n_and_its_bound(lab: Driven) -> None:
     begin = time.monotonic()
     done = lab.fabricctl("verify", "--profile", "pairwise", "--seconds", "5", "--scratch", "target1")
@@ -191,3 +198,29 @@ def test_counters_that_begin_anew_void_the_run(provisioned: Provisioned) -> None
         verdict = sessions.verdict(UnderLoad(again))
     assert verdict.status is VerdictStatus.INVALID
     assert any("target1" in one and "began anew" in one for one in verdict.invalid), verdict.invalid
+
+
+def test_an_incast_on_the_right_switch_pauses_and_loses_nothing(provisioned: Provisioned) -> None:
+    """Both hosts write to the one target; tests/vm/incast has one host that reads from two."""
+    with alone(provisioned.saved.again(), provisioned, _INCAST) as sessions:
+        verdict = sessions.verdict()
+    assert verdict.status is VerdictStatus.PASS, (verdict.findings, verdict.invalid)
+    assert verdict.lost == 0
+    paused = [one for one in verdict.pause_share if one.share is not UNKNOWN and one.share > 0]
+    assert paused, "the incast was none: nothing had to be paused"
+
+
+@pytest.mark.parametrize(
+    ("break_it", "cause"), [(pfc_off, "pfc-off"), (without_dscp, "dscp-misclassified")], ids=["pfc-off", "dscp"]
+)
+def test_what_is_wrong_with_a_switch_is_named_under_an_incast(
+    provisioned: Provisioned, break_it: Callable[[Driven], None], cause: str
+) -> None:
+    driven = provisioned.saved.again()
+    break_it(driven)
+    with alone(driven, provisioned, _INCAST) as sessions:
+        verdict = sessions.verdict()
+    assert verdict.status is VerdictStatus.FAIL
+    found = [one for one in verdict.findings if one.status is VerdictStatus.FAIL]
+    assert cause in {one.cause for one in found}
+    assert {one.device for one in found if one.cause == cause} == {"leaf1"}
