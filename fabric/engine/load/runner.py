@@ -8,8 +8,9 @@ or loses its way is an error in its result and stops no other.
 
 import contextlib
 import select
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fabric.engine import client
@@ -21,7 +22,7 @@ from fabric.engine.load.model import SECTOR_BYTES, Job, JobResult, Region, Strea
 from fabric.engine.load.payload import FIRST_VERSION, sector
 from fabric.engine.load.regions import Grounds, Places
 from fabric.engine.load.worker import Moment, Pacer, Shared, Worker
-from fabric.errors import FabricError, LocalProtocolError
+from fabric.errors import FabricError, LocalProtocolError, TransportError
 
 __all__ = ("OPEN_S", "Outside", "Progress", "StreamProgress", "describe", "prepare", "run_job")
 
@@ -29,6 +30,8 @@ _SECOND: Final = 1_000_000_000
 OPEN_S: Final = 30.0
 """What a stream may take to open. A request of the RDMA CM that is lost goes out again after 4 s and more, and a host
 opens many queues."""
+_OPEN_TRIES: Final = 3
+_OPEN_PAUSE_S: Final = 0.2
 _LONGEST_WAIT_NS: Final = 200_000_000  # how long a request to stop may go unnoticed
 _ASK_NS: Final = 20_000_000
 _ABORT_NS: Final = 3 * _SECOND  # for what was given up to settle
@@ -179,8 +182,18 @@ def run_job(job: Job, *, grounds: Grounds, outside: Outside) -> JobResult:
 
 
 def _opened(stream: Stream, given_up: Callable[[], bool] | None = None) -> Engine:
-    settings = Settings(open_ns=round(OPEN_S * _SECOND), tos=stream.tos, metrics=False)
-    return client.open_engine(stream.url, policy=stream.policy, settings=settings, given_up=given_up)
+    """Returns the engine of a stream. A target that was too busy to connect in time is asked again, within `OPEN_S`."""
+    settings = Settings(tos=stream.tos, metrics=False)
+    end_ns = time.monotonic_ns() + round(OPEN_S * _SECOND)
+    for left in reversed(range(_OPEN_TRIES)):
+        settings = replace(settings, open_ns=max(_SECOND, end_ns - time.monotonic_ns()))
+        try:
+            return client.open_engine(stream.url, policy=stream.policy, settings=settings, given_up=given_up)
+        except TransportError:
+            if not left or time.monotonic_ns() >= end_ns or (given_up is not None and given_up()):
+                raise
+        time.sleep(_OPEN_PAUSE_S)
+    raise AssertionError("the last try ends in one way or the other")
 
 
 class _Run:

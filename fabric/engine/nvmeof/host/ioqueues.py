@@ -46,6 +46,12 @@ class IoQueues:
         self._depth = 2
         self._in_capsule_bytes = 0
         self._opening = False
+        self._first_error: EngineError | None = None
+
+    @property
+    def first_error(self) -> EngineError | None:
+        """Why a queue of the last opening failed first, None while none has."""
+        return self._first_error
 
     @property
     def live(self) -> tuple[int, ...]:
@@ -72,6 +78,7 @@ class IoQueues:
         """Opens queues 1 to `count` of `depth` entries."""
         self._depth, self._in_capsule_bytes, self._opening = depth, in_capsule_bytes, True
         self._members = {qid: self._member(qid) for qid in range(1, count + 1)}
+        self._first_error = None
         for one in self._members.values():
             one.queue.open(now_ns)
         self._check_settled(now_ns)
@@ -134,6 +141,7 @@ class IoQueues:
     def queue_down(self, queue: Queue, error: EngineError, now_ns: int) -> None:
         """Takes the news that a queue failed."""
         self._session.emit(QueueDown(queue.qid, error))
+        self._first_error = self._first_error or error
         if isinstance(error, NvmeStatusError) and self._needs_new_controller(queue.qid, error.status & CODE_MASK):
             self._session.fail(error, now_ns)
             return

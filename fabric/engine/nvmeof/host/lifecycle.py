@@ -211,7 +211,8 @@ class Lifecycle:
         if self.state is not ControllerState.CONFIGURING:
             return
         if self.config.io_queues and not self.config.is_discovery and not self.io.live:
-            self.fail(TransportError("no I/O queue could be opened", where=self.config.subnqn), now_ns)
+            found = "" if self.io.first_error is None else str(self.io.first_error)
+            self.fail(TransportError("no I/O queue could be opened", where=self.config.subnqn, found=found), now_ns)
             return
         self.machine.fire(ControllerInput.READY)
         self._recovery.succeeded()

@@ -2,12 +2,26 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fabric.engine.load import FlawKind, Grounds, Job, JobResult, Region, Stream, checked_job, prepare, run_job
+from fabric.engine import client
+from fabric.engine.load import (
+    OPEN_S,
+    FlawKind,
+    Grounds,
+    Job,
+    JobResult,
+    Region,
+    Stream,
+    checked_job,
+    describe,
+    prepare,
+    run_job,
+)
 from fabric.engine.load.payload import Origin, device_id, sector
-from fabric.errors import LocalProtocolError
+from fabric.errors import LocalProtocolError, TransportError
 from fabric.serial import from_json, to_json
 from tests.unit.engine.load.rig import MIB, RUN, Disk, Told, job
 
@@ -139,6 +153,35 @@ def test_a_stream_that_cannot_be_opened_stops_no_other(disk: Disk, tmp_path: Pat
     assert result.streams[0].errors == (("EnvironmentMissingError", 1),)
     assert "absent" in result.streams[0].first_error
     assert result.streams[1].reads > 0
+
+
+def test_a_target_that_could_not_connect_in_time_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, tries = client.open_engine, []
+
+    def busy(url: str, **named: Any) -> client.Engine:
+        tries.append(named["settings"].open_ns)
+        if len(tries) < 3:
+            raise TransportError("no I/O queue could be opened")
+        return opened(url, **named)
+
+    monkeypatch.setattr(client, "open_engine", busy)
+    assert describe(Stream("m", "memory://?bytes=1048576")).namespaces
+    assert len(tries) == 3
+    assert tries == sorted(tries, reverse=True)  # all of them within OPEN_S
+    assert tries[0] <= OPEN_S * 1e9
+
+
+def test_a_target_that_never_connects_is_asked_a_few_times_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    def busy(url: str, **_: Any) -> client.Engine:
+        tries.append(url)
+        raise TransportError("no I/O queue could be opened")
+
+    monkeypatch.setattr(client, "open_engine", busy)
+    with pytest.raises(TransportError, match="no I/O queue"):
+        describe(Stream("m", "memory://?bytes=1048576"))
+    assert 1 < len(tries) < 5
 
 
 def test_what_is_read_without_a_check_is_not_judged(disk: Disk) -> None:

@@ -285,6 +285,7 @@ def test_a_controller_without_any_io_queue_is_tried_again() -> None:
     (again,) = pair.of(Reconnecting)
     assert isinstance(again, Reconnecting)
     assert "no I/O queue could be opened" in str(again.error)
+    assert again.error.found  # why the first of them could not
 
 
 def test_one_io_queue_of_two_is_enough_and_the_other_follows() -> None:
