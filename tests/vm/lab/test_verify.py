@@ -26,7 +26,7 @@ phases:
   - {name: mixed, pattern: all, size: 64KiB, readers: 4, write_percent: 30, seconds: 6}
 """
 _INCAST: Final = """\
-span: 8MiB
+span: 32MiB
 phases:
   - {name: incast, pattern: all, size: 256KiB, readers: 8, write_percent: 100, seconds: 10}
 """
