@@ -89,14 +89,18 @@ def _pauses_sent(facts: Facts, switch: str, *, port: str | None = None) -> Known
 
 
 def victims(facts: Facts) -> tuple[str, ...]:
-    """Returns hosts and targets that their switch paused although no port on their way was congested."""
+    """Returns hosts and targets that their switch paused although no port on their way was congested.
+
+    None is named where a port on its way counts no marks: nobody knows then whether it was.
+    """
     congested = set(_congested(facts))
     found = []
     for end in facts.ends:
         hop = next(hop for hop in facts.hops if end in {hop.near, hop.far})
         switch = hop.far if hop.near == end else hop.near
         is_paused = is_above(_pauses_sent(facts, switch.device, port=switch.port))
-        if is_paused and not any(port in congested for port in _last_ports(facts, end.device)):
+        ways = _last_ports(facts, end.device)
+        if is_paused and all(port not in congested and _counts_marks(facts, *port) for port in ways):
             found.append(f"{end} is paused, and no port towards its peers is congested")
     return tuple(found)
 
@@ -108,6 +112,11 @@ def _congested(facts: Facts) -> Iterator[tuple[str, str]]:
         for one in facts.pick(switch, *events):
             if one.meaning.index is not None and facts.matters(one) and is_above(one.value):
                 yield switch, one.source.place
+
+
+def _counts_marks(facts: Facts, switch: str, port: str) -> bool:
+    marks = [one.value for one in facts.pick(switch, Event.MARKED, place=port) if facts.matters(one)]
+    return bool(marks) and UNKNOWN not in marks
 
 
 def _last_ports(facts: Facts, device: str) -> set[tuple[str, str]]:

@@ -428,6 +428,10 @@ def test_a_paused_target_whose_way_is_free_is_a_victim() -> None:
     assert judge(evidence({TO_TARGET: {"pfc_tx.3": 5}, TO_HOST: {"queue.3.marked": 5}})).victims == ()
 
 
+def test_nobody_is_a_victim_where_no_marks_are_counted() -> None:
+    assert judge(evidence({TO_TARGET: {"pfc_tx.3": 5}, TO_HOST: {"queue.3.marked": UNKNOWN}})).victims == ()
+
+
 def test_a_counter_that_is_there_only_after_the_load_voids_the_run() -> None:
     found = evidence({HOST: {"roce_adp_retrans": 3}})
     sets = tuple(
