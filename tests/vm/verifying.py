@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -20,6 +20,8 @@ from fabric.workflow.verifying.setting import Setting, asked_of, opened
 from tests.vm.fabrics import Driven
 
 __all__ = ("Planted", "Running", "UnderLoad", "caused", "running")
+
+_BYTES: Final = "load.progress"
 
 
 @dataclass
@@ -43,9 +45,10 @@ class Planted:
 
 @dataclass
 class UnderLoad:
-    """Something that is done once, as soon as bytes of the load have come."""
+    """Something that is done once, as soon as bytes of the load have come; or at another event, of that name."""
 
     action: Callable[[], None]
+    at: str = _BYTES
     is_done: bool = False
     _thread: threading.Thread | None = None
 
@@ -54,7 +57,8 @@ class UnderLoad:
 
     def hear(self, event: Event) -> None:
         """Hears of the load's progress, in a thread of the asker; the action gets one of its own."""
-        if self._thread is None and event.name == "load.progress" and event.data.get("bytes"):
+        is_time = event.name == self.at and (self.at != _BYTES or event.data.get("bytes"))
+        if self._thread is None and is_time:
             self._thread = threading.Thread(target=self._act)
             self._thread.start()
 
