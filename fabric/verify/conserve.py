@@ -55,6 +55,7 @@ class Book:
         dropped: by switches, and counted there.
         lost: sent and neither received nor counted as dropped.
         is_exact: whether `lost` is proof; else ends count nearly the same, and it may serve to find the place.
+        tolerance: packets that may be under way between two readings; as many may be missing where `lost` is 0.
     """
 
     part: Part
@@ -67,7 +68,13 @@ class Book:
     dropped: int = 0
     lost: Known[int] = UNKNOWN
     is_exact: bool = False
+    tolerance: int = 0
     why: str = ""
+
+    @property
+    def is_all_there(self) -> bool:
+        """Returns whether it is proven that no packet is missing, dropped ones aside."""
+        return self.is_exact and self.lost == 0 and not self.tolerance
 
 
 def books(facts: Facts) -> tuple[Book, ...]:
@@ -207,7 +214,9 @@ def _closed(book: Book, *, is_exact: bool, tolerance: int) -> Book:
         return _because(book, f"{-lost} packets more came than were sent: somebody who is not sampled sends")
     lost = 0 if abs(lost) <= tolerance else lost
     text = "" if is_exact else "the ends count nearly the same, or nobody knows who else sends"
-    return replace(book, lost=lost, is_exact=is_exact, why=text)
+    if is_exact and tolerance:
+        text = f"up to {tolerance} may be under way between two readings"
+    return replace(book, lost=lost, is_exact=is_exact, tolerance=tolerance, why=text)
 
 
 def _because(book: Book, why: str) -> Book:

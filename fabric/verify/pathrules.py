@@ -70,7 +70,7 @@ def _cable_losses(scene: Scene) -> list[tuple[Hop, Known[int], str]]:
     for book in scene.books:
         if book.part is not Part.WHOLE and is_above(book.lost):
             found += _losses_of(scene, book, suspects)
-    if not found and not any(book.lost == 0 and book.is_exact for book in scene.whole):
+    if not found and not any(book.is_all_there for book in scene.whole):
         evidence = _ends_text(scene)
         only = _by_frames(scene, max(1, scene.missing), suspects, _directed(scene))
         if only:
@@ -103,8 +103,10 @@ def _frames_text(only: tuple[CableBook, ...]) -> str:
 
 def _is_accounted(scene: Scene) -> bool:
     """Whether switches or NICs have dropped all that is missing, or nothing is."""
-    if scene.is_whole_known:
-        return all(one.lost == 0 for one in scene.whole)
+    if scene.is_all_there:
+        return True
+    if scene.is_whole_known and any(one.lost for one in scene.whole):
+        return False
     return bool(scene.switch_drops) or bool(_moved(scene, Event.DEVICE_DROP))
 
 
@@ -154,7 +156,7 @@ def _software(scene: Scene, *events: Event) -> Iterator[Hit]:
 
 def _reordered(scene: Scene) -> Iterator[Hit]:
     """Gaps, and nothing is missing."""
-    if scene.missing or not scene.is_whole_known or scene.switch_drops or any(one.lost != 0 for one in scene.whole):
+    if not scene.is_all_there or scene.switch_drops:
         return
     gaps = _moved(scene, Event.GAP_SEEN, Event.READ_GAP, Event.GAP_NAKED)
     if gaps:
@@ -177,7 +179,7 @@ def _timers(scene: Scene) -> Iterator[Hit]:
         void = sorted(scene.facts.void_devices & {*scene.facts.peers(device), device})
         because = f"; {', '.join(void)} began anew meanwhile" if void else ""
         evidence = ", ".join(f"{one.name} +{one.value}" for one in moved) + because
-        books = "no packet is missing" if scene.is_whole_known else "the books of packets do not tell"
+        books = "no packet is missing" if scene.is_all_there else "the books of packets do not tell"
         yield Hit(device, (f"{device}/{moved[0].source.place}",), f"{evidence}; {books}", 40, VerdictStatus.INVALID)
 
 

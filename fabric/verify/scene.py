@@ -66,6 +66,11 @@ class Scene:
         return bool(self.whole) and all(one.is_exact and one.lost is not UNKNOWN for one in self.whole)
 
     @property
+    def is_all_there(self) -> bool:
+        """Returns whether the books of every class prove that nothing is missing but what switches say they dropped."""
+        return bool(self.whole) and all(one.is_all_there for one in self.whole)
+
+    @property
     def excused(self) -> frozenset[Event]:
         """Returns what may have moved although nothing was lost: what is sent again, where it is proven that all came.
 
@@ -73,8 +78,8 @@ class Scene:
         """
         evidence = self.facts.evidence
         is_one_moment = evidence.before.is_settled and evidence.after.is_settled
-        is_all_there = self.is_whole_known and all(one.lost == 0 and not one.dropped for one in self.whole)
-        return AGAIN if is_one_moment and is_all_there and not self.is_loss_seen else frozenset()
+        is_undropped = self.is_all_there and not any(one.dropped for one in self.whole)
+        return AGAIN if is_one_moment and is_undropped and not self.is_loss_seen else frozenset()
 
     @property
     def is_late_by_itself(self) -> bool:

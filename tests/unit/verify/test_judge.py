@@ -326,6 +326,19 @@ def test_one_lost_packet_hides_in_what_is_on_the_way_unless_the_readings_are_one
     assert verdict.lost == 1
 
 
+def test_gaps_beside_books_with_room_for_the_lost_packet_are_no_reordering() -> None:
+    """Soak of 2026-11-30: 18 packets dropped of 25,480, keep-alives on the way, and "no packet is missing" was said."""
+    lossy = {HOST_NIC: {"rx_prio3_packets": 999}, HOST: {"out_of_sequence": 1}, TARGET: {"packet_seq_err": 1}}
+    found = chatting(evidence(lossy))
+    verdict = judge(found)
+    assert verdict.status is VerdictStatus.FAIL
+    assert {one.cause for one in verdict.findings} == {"loss-on-cable"}
+    assert any("may be under way" in one.why for one in verdict.per_link)
+    assert not any("no packet is missing" in one.evidence for one in verdict.findings)
+    overtaken = chatting(evidence({HOST: {"out_of_sequence": 1}, TARGET: {"packet_seq_err": 1}}))
+    assert {one.cause for one in judge(settled(overtaken)).findings} == {"reordering"}
+
+
 def test_pairs_whose_loss_nobody_would_see_prove_nothing() -> None:
     verdict = judge(without(evidence(), HOST, HOST_NIC, TARGET, TARGET_NIC))
     assert verdict.status is VerdictStatus.INVALID
