@@ -41,7 +41,7 @@ class CableFault:
 
     Attributes:
         port: where frames are struck as they arrive at the switch.
-        packet: which frames count. nth: strikes the n-th of them, 1 the first. every: and each n-th after it.
+        packet: which frames count; of `down` all are struck. nth: strikes the n-th of them, 1 the first. every: and each n-th after it.
         delay_ms: of `delay`; of `reorder` the longest wait for a frame that overtakes, 0 for 1 ms.
         priority: PFC priority of `storm`.
         duration_ms: of `storm`.
@@ -87,7 +87,8 @@ class ActiveFault:
 
     Attributes:
         number: by which it is removed.
-        struck: frames that it struck; 0 for `down` and `storm`, which strike no single frames.
+        struck: frames that it struck; of `down` those that the cable did not carry, also into the other switch where
+            it is between two; 0 for `storm`, which strikes no frames.
         is_over: whether it is a storm that has ended.
     """
 
@@ -110,6 +111,7 @@ class CableFaults:
         self._far = {one: other for ends in cables for one, other in (ends, ends[::-1])}
         self._faults: dict[int, tuple[CableFault, int]] = {}  # with the number of its rule at the core, 0 for none
         self._storms: dict[int, int] = {}  # when each ends, ns
+        self._cut: dict[int, int] = {}  # frames that a cable had not carried before it was cut
         self._numbers = itertools.count(1)
 
     def add(self, fault: CableFault, now_ns: int) -> tuple[int, Sequence[Action]]:
@@ -130,6 +132,7 @@ class CableFaults:
         if rule is not None:
             at = core.faults.add(rule)
         elif fault.kind is CableFaultKind.DOWN:
+            self._cut[number] = self._cut_frames(fault)
             self._set_down(fault, down=True)
         else:
             self._storms[number] = now_ns + fault.duration_ms * _MS
@@ -151,6 +154,7 @@ class CableFaults:
         if at:
             core.faults.remove(at)
         elif fault.kind is CableFaultKind.DOWN:
+            del self._cut[number]
             self._set_down(fault, down=self._is_cut(fault))
         else:
             del self._storms[number]
@@ -166,16 +170,20 @@ class CableFaults:
 
     def active(self, now_ns: int) -> tuple[ActiveFault, ...]:
         """Returns the faults in the order they were added."""
-        struck = {name: core.faults.struck() for name, core in self._cores.items()}
         return tuple(
             ActiveFault(
-                number,
-                fault,
-                struck[fault.switch][at][1] if at else 0,
-                is_over=self._storms.get(number, now_ns + 1) <= now_ns,
+                number, fault, self._struck(number, fault, at), is_over=self._storms.get(number, now_ns + 1) <= now_ns
             )
             for number, (fault, at) in self._faults.items()
         )
+
+    def _struck(self, number: int, fault: CableFault, at: int) -> int:
+        if number in self._cut:
+            return self._cut_frames(fault) - self._cut[number]
+        return self._cores[fault.switch].faults.struck()[at][1] if at else 0
+
+    def _cut_frames(self, fault: CableFault) -> int:
+        return sum(self._cores[switch].faults.cut_frames(port, fault.packet) for switch, port in self._ends(fault))
 
     def _ends(self, fault: CableFault) -> tuple[Endpoint, ...]:
         near = (fault.switch, fault.port)

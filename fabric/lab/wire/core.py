@@ -391,7 +391,7 @@ class SwitchCore:
             return
         state.tx_packets += 1
         if self.faults.is_down(name):
-            self.faults.lost_frames += 1
+            self.faults.cut(name, frame)
             return
         self._actions.append(Send(name, frame, now_ns, end_ns))
 

@@ -6,6 +6,7 @@ it did. Knows no queue.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -74,6 +75,7 @@ class WireFaults:
         self._numbers = itertools.count(1)
         self._swapped: dict[str, list[bytes]] = {}
         self._down: set[str] = set()
+        self._cut: Counter[tuple[str, PacketKind]] = Counter()
         self.lost_frames = 0
         for rule in rules:
             self.add(rule)
@@ -101,6 +103,15 @@ class WireFaults:
         """Returns whether the cable is cut."""
         return port in self._down
 
+    def cut(self, port: str, frame: bytes) -> None:
+        """Counts a frame that the cut cable of a port did not carry."""
+        self.lost_frames += 1
+        self._cut.update((port, kind) for kind in PacketKind if kind.matches(frame))
+
+    def cut_frames(self, port: str, packet: PacketKind = PacketKind.ANY) -> int:
+        """Returns how many frames of a kind the cable of a port did not carry while it was cut."""
+        return self._cut[port, packet]
+
     def struck(self) -> dict[int, tuple[FaultRule, int]]:
         """Returns by number each rule with how often it struck."""
         return {number: (one.rule, one.struck) for number, one in self._armed.items()}
@@ -116,7 +127,7 @@ class WireFaults:
         A swapped frame is first returned by the next frame on the port, or by `overdue`.
         """
         if port in self._down:
-            self.lost_frames += 1
+            self.cut(port, frame)
             return ()
         delay_ns, copies = 0, 1
         for one in self._armed.values():

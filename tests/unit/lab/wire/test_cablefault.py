@@ -319,6 +319,21 @@ def test_cable_between_switches_is_cut_for_both_of_them() -> None:
     assert [core.faults.idle for core in cores.values()] == [True, True]
 
 
+def test_a_cut_cable_tells_how_many_frames_of_a_kind_it_did_not_carry() -> None:
+    cores = {"leaf1": switch()}
+    faults = CableFaults(cores)
+    faults.add(fault("down"), 0)
+    cores["leaf1"].receive("p0", frames(1)[0], 0)
+    number, _ = faults.add(fault("down", packet="roce"), 0)
+    every = fault("down", port="p1")
+    faults.add(every, 0)
+    for frame in (*frames(3), bytes(12) + b"\x08\x06" + bytes(46)):  # the last is an ARP request
+        cores["leaf1"].receive("p0", frame, 0)
+    assert [one.struck for one in faults.active(0)] == [5, 3, 0]
+    faults.remove(number, 0)
+    assert [one.struck for one in faults.active(0)] == [5, 0]
+
+
 def storm(seconds: float, *, port: str = "p0") -> CableFault:
     return fault("storm", port=port, duration_ms=round(seconds * 1000))
 
