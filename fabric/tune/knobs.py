@@ -4,8 +4,9 @@ A ladder has few values on purpose: throughput is flat between neighbours, so th
 noise. Knows no measurement and no search.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import log
 from typing import Final
 
@@ -137,19 +138,29 @@ class Space:
         numbers = [int(one) for one in self.steps(name)]
         return max((one for one in numbers if one <= value), default=numbers[0])
 
-    def neighbours(self, knobs: Knobs) -> tuple[Knobs, ...]:
-        """Returns the knobs one step up or down of one knob, or of both windows: the tighter hides the other."""
+    def neighbours(self, knobs: Knobs, differs: Callable[[Knobs], bool] | None = None) -> tuple[Knobs, ...]:
+        """Returns the knobs up and down of one knob, or of both windows: the tighter hides the other.
+
+        Args:
+            knobs: where to begin.
+            differs: whether a setting is another one at all; those that are not are stepped over. None: each is.
+        """
         here, sizes = self.place(knobs), self.sizes()
         moves = [(index,) for index in range(len(sizes))] + [
             (NAMES.index("target_bytes"), NAMES.index("receiver_bytes"))
         ]
         found = []
-        for move in moves:
-            for way in (1, -1):
-                there = [step + way * (index in move) for index, step in enumerate(here)]
-                if all(0 <= step < size for step, size in zip(there, sizes, strict=True)):
-                    found.append(self.at(there))
-        return tuple(dict.fromkeys(one for one in found if one != knobs))
+        for move, way in product(moves, (1, -1)):
+            there = list(here)
+            while True:
+                there = [step + way * (index in move) for index, step in enumerate(there)]
+                if not all(0 <= step < size for step, size in zip(there, sizes, strict=True)):
+                    break
+                one = self.at(there)
+                if one != knobs and (differs is None or differs(one)):
+                    found.append(one)
+                    break
+        return tuple(dict.fromkeys(found))
 
     def _end(self, index: int) -> ShardPolicy:
         knobs = self._sound(Knobs(**{name: self.steps(name)[index] for name in NAMES}))  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fabric.errors import IntentError, Problem
+from fabric.tune.essence import Offer
 
 __all__ = ("Buffer", "PathModel")
 
@@ -41,7 +42,8 @@ class PathModel:
         device_bytes_per_s: D, what all targets give together, None where unknown.
         command_cpu_ns: c_io, of one core for one command; 0 where unknown. cores: K.
         fan_in: f, targets that send to one receiver at a time. receivers: hosts that read at a time.
-        chunk_bytes: of one read. sqsize: commands that one queue may hold.
+        chunk_bytes: of one read. requests: that one receiver has open at a time, None where unknown.
+        sqsize: commands that one queue may hold.
         queues_max: what the target or the NIC's vectors grant, None where cores alone bound it.
         buffer: None where no switch is known; the fan-in is then not bounded.
     """
@@ -58,6 +60,7 @@ class PathModel:
     fan_in: int = 1
     receivers: int = 1
     chunk_bytes: int = MIB
+    requests: int | None = None
     sqsize: int = 127
     queues_max: int | None = None
     buffer: Buffer | None = None
@@ -84,6 +87,11 @@ class PathModel:
         """Returns the most that one receiver can get: min(C x eta, D)."""
         link = self.link_bytes_per_s * self.wire_efficiency
         return link if self.device_bytes_per_s is None else min(link, self.device_bytes_per_s)
+
+    @property
+    def offer(self) -> Offer:
+        """Returns what the load asks for at a time."""
+        return Offer(self.fan_in, self.requests, self.chunk_bytes)
 
     @property
     def bdp_bytes(self) -> float:

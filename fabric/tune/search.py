@@ -5,27 +5,28 @@
 | phase | fidelity | why |
 |---|---|---|
 | baselines | 1/3 | `nvme connect`, the default policy, one queue serial, and where the model would begin |
-| scaling | 1/9 | five counts of queues for the scaling law; the model proposes again with it |
-| hypercube | 1/9 | hills that no model knows |
-| halving | 1/3 | the best quarter of what was seen at 1/9 |
-| refinement | 1/3 | what the surrogate promises most of; in between steps, far places, the estimator |
+| scaling | 1/3 | up to five counts of queues for the scaling law; the model proposes again with it |
+| hypercube | 1/3 | hills that no model knows |
+| halving | 1 | the best of what was seen at 1/3 |
+| refinement | 1/3 | what the surrogate promises most of, near the leader; in between anywhere, steps, the estimator |
 | confirmation | 1 | the leaders and the best default, interleaved, over equal seeds |
 
-A new leader is measured at 1 at once: what fails there must not lead the search. Refinement ends when nothing rose for
-20 trials, the path's own bound is within 3 %, or the rest of the budget is needed for confirmation (simulation study
-4.4); it goes on when a finalist falls and trials are left. A setting that lost, or paused far too much, is not only
-out: none above it in every number is tried (4.4: shrink the box). What lost in some of its trials alone is taken for a
-warning: none within a factor of two of it is tried or deployed either.
+What a trial costs is its wait for counters, less its load: so none is shorter than 1/3, where the beginning weighs too
+much. A new leader is measured at 1 at once: what fails there must not lead the search. Refinement ends when nothing
+rose for 20 trials, the path's own bound is within 3 %, or the rest of the budget is needed for confirmation (simulation
+study 4.4); it goes on when a finalist falls and trials are left. A setting that lost, or paused far too much, is not
+only out: none above it in every number is tried (4.4: shrink the box). What lost in some of its trials alone is taken
+for a warning: none within a factor of two of it is tried or deployed either.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from math import log
+from math import inf, log
 
 from fabric.qos import known
-from fabric.tune.asking import BASELINES, COARSE, COARSE_SEED, FIRST_SEED, FULL, MIDDLE, MIDDLE_SEED, Ask, baselines
+from fabric.tune.asking import BASELINES, FIRST_SEED, FULL, Ask, baselines
 from fabric.tune.confirming import PAIRS, Confirmation
 from fabric.tune.essence import Essence, essence, essences
 from fabric.tune.knobs import Knobs, Space
@@ -44,12 +45,12 @@ PATIENCE = 20  # trials without a rise
 NEAR_BOUND = 0.97
 EXHAUSTED = "every setting near the leader was tried"
 SPENT = "the rest of the budget confirms"
-HALVED = 4  # about a quarter of the 17 that were measured at 1/9
+HALVED = 2  # more would be spent on what the refinement leaves behind
 COVER = 12  # points of the hypercube; the study's 20, less the 8 that went before it
 HURT = 3  # times the limit of pauses; a little above it may be the luck of a short trial
 ATTEMPTS = 8  # of the estimator, to name a place that was not tried
 NOISE = 0.015  # of a trial at full fidelity before anything is known of it; the surrogate fits a factor of it
-START_UP = 0.03  # a short trial is a little off: it sees more of the beginning
+REACH = 2.0  # a factor of four in each knob
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Search:
     _turn: int = 0
 
     def __post_init__(self) -> None:
-        self._steps = Steps(self.space, self.book, self._is_fresh)
+        self._steps = Steps(self.space, self.book, self._is_fresh, self._essence)
         self.confirmation = Confirmation(self.space, self.model, self.book, self.budget)
 
     def asks(self) -> Iterator[Ask]:
@@ -112,9 +113,9 @@ class Search:
 
     def _baselines(self) -> Iterator[Ask]:
         for name, knobs in baselines(self.space, self.model).items():
-            yield from self._once(knobs, MIDDLE, name)
-        yield from self._once(self.advice().knobs, MIDDLE, "model")
-        yield from self._prove()
+            yield from self._once(knobs, name)
+        yield from self._once(self.advice().knobs, "model")
+        yield from self._prove_end()
 
     def _scaling(self) -> Iterator[Ask]:
         first = self._open(self.advice().knobs)
@@ -122,19 +123,18 @@ class Search:
         chosen = dict.fromkeys(counts[round(part * (len(counts) - 1) / 4)] for part in range(5))
         for queues in chosen:
             knobs = self.space.nearest(replace(first, queues=queues))
-            yield Ask(knobs, COARSE, COARSE_SEED, "scaling")
-            self._tried.add(self._essence(knobs))
-        yield from self._once(replace(first, queues=self.advice().knobs.queues), MIDDLE, "model, fitted")
+            yield from self._once(knobs, "scaling")
+        yield from self._once(replace(first, queues=self.advice().knobs.queues), "model, fitted")
+        yield from self._prove_end()
 
     def _cover(self) -> Iterator[Ask]:
         for steps in latin_hypercube(self.space, COVER, self.seed):
-            yield from self._once(self.space.at(steps), COARSE, "hypercube")
+            yield from self._once(self.space.at(steps), "hypercube")
 
     def _halve(self) -> Iterator[Ask]:
-        coarse = [one for one in self.book.ranked() if not one.at(MIDDLE)]
-        for one in coarse[:HALVED]:
+        for one in [one for one in self.book.ranked() if not one.at(FULL)][:HALVED]:
             if not self._is_doomed(one.knobs):
-                yield Ask(one.knobs, MIDDLE, MIDDLE_SEED, "halving")
+                yield Ask(one.knobs, FULL, FIRST_SEED, "halving")
 
     def _refine(self) -> Iterator[Ask]:
         self._mature = len(self.book.told)
@@ -145,7 +145,7 @@ class Search:
                 self.stopped = EXHAUSTED
                 return
             tops, before = self._steps.tops(), self.book.leader()
-            yield from self._once(found[0], MIDDLE, found[1])
+            yield from self._once(found[0], found[1])
             self._steps.learn(found[0], tops, before)
             yield from self._prove()
 
@@ -159,11 +159,11 @@ class Search:
             case 0:
                 found = steps.far(self.seed * 10_007 + turn)
             case 2:
-                found = steps.step()
+                found = steps.step(turn // 8)
             case 6:
-                found = steps.step(turn // 8 + 1)
-            case _:
                 found = self._promised()
+            case _:
+                found = self._promised(REACH)
         return (
             found
             or self._promised()
@@ -178,6 +178,15 @@ class Search:
             if self._is_proven(leader):
                 return
             yield Ask(leader.knobs, FULL, FIRST_SEED + len(leader.at(FULL)), "leader")
+
+    def _prove_end(self) -> Iterator[Ask]:
+        """Measures whoever leads at full fidelity where that would end the search; an early leader seldom stays one."""
+        leader = self.book.leader()
+        if leader is not None and self.book.goal is Goal.THROUGHPUT and self._share_of_bound(leader) >= NEAR_BOUND:
+            yield from self._prove()
+
+    def _share_of_bound(self, leader: Standing) -> float:
+        return self.book.worth(leader) / (self.model.payload_bytes_per_s * self.model.receivers)
 
     def _is_proven(self, leader: Standing) -> bool:
         return len(leader.at(FULL)) >= (PAIRS if leader.is_near(self.book.limits) else 1)
@@ -198,9 +207,9 @@ class Search:
         told, leader = len(self.book.told), self.book.leader()
         if told >= self.budget - self._reserve():
             return SPENT
-        bound = self.model.payload_bytes_per_s * self.model.receivers
         compared = leader and self._is_proven(leader) and told > len(BASELINES) and self.book.goal is Goal.THROUGHPUT
-        if leader and compared and leader.score(self.book.goal) >= NEAR_BOUND * bound:
+        if leader and compared and self._share_of_bound(leader) >= NEAR_BOUND:
+            bound = self.model.payload_bytes_per_s * self.model.receivers
             return f"within 3 % of what the path can carry, {bound / 1e9:.2f} GB/s"
         if self._mature is not None and told - max(self.book.raised_at, self._mature) >= PATIENCE and leader:
             return f"no rise above noise in {PATIENCE} trials"
@@ -211,8 +220,8 @@ class Search:
         return min(self.confirmation.needed() + spare, self.budget // 3)
 
     def _open(self, knobs: Knobs) -> Knobs:
-        """Returns the knobs with depth and windows as wide as the fan-in bound allows: queues alone then bound it."""
-        space, bound = self.space, self.advice().bounds.unpaused_bytes
+        """Returns the knobs with depth and windows as wide as the fan-in bound safely allows: queues then bound it."""
+        space, bound = self.space, self.advice().bounds.safe_bytes
         return space.nearest(
             replace(
                 knobs,
@@ -222,15 +231,15 @@ class Search:
             )
         )
 
-    def _once(self, knobs: Knobs, fidelity: float, why: str) -> Iterator[Ask]:
+    def _once(self, knobs: Knobs, why: str) -> Iterator[Ask]:
         """Yields the setting unless one that does the same was tried, or it is above one that lost or paused."""
         if why not in BASELINES and not self._is_fresh(knobs):
             return
         self._tried.add(self._essence(knobs))
-        yield Ask.once(knobs, fidelity, why)
+        yield Ask.once(knobs, why)
 
     def _essence(self, knobs: Knobs) -> Essence:
-        return essence(knobs, self.model.fan_in)
+        return essence(knobs, self.model.offer)
 
     def _is_fresh(self, knobs: Knobs) -> bool:
         return self._essence(knobs) not in self._tried and not self._is_doomed(knobs)
@@ -249,10 +258,10 @@ class Search:
 
     @cached_property
     def _all(self) -> dict[Essence, Knobs]:
-        return essences(self.space, self.model.fan_in, self.seed)
+        return essences(self.space, self.model.offer, self.seed)
 
-    def _promised(self) -> tuple[Knobs, str] | None:
-        """Returns the setting that the surrogate promises most of."""
+    def _promised(self, reach: float = inf) -> tuple[Knobs, str] | None:
+        """Returns the setting that the surrogate promises most of, among those within reach of the leader."""
         paused = self._overpaused()
         wanted = [
             (one, knobs)
@@ -261,12 +270,19 @@ class Search:
             and not any(knobs.covers(bad) for bad in paused)
             and not self.book.is_forbidden(knobs)
         ]
-        seen = [self._measured(one) for one in self.book.standings() if one.score(self.book.goal) > 0]
+        leader = self.book.leader()
+        if leader is not None and reach < inf:
+            here = self._essence(leader.knobs).place(self.space.dealing)
+            wanted = [
+                (one, knobs)
+                for one, knobs in wanted
+                if all(abs(a - b) <= reach for a, b in zip(here, one.place(self.space.dealing), strict=True))
+            ]
+        seen = [self._measured(one) for one in self.book.standings() if self.book.worth(one) > 0]
         self._steps.forget()
         if not wanted or len(seen) < 2:
             return None
-        leader = self.book.leader()
-        best = None if leader is None else log(leader.score(self.book.goal))
+        best = None if leader is None else log(self.book.worth(leader))
         hopes, _ = promises(seen, [one.place(self.space.dealing) for one, _ in wanted], best)
         at = max(range(len(wanted)), key=hopes.__getitem__)
         return wanted[at][1], "surrogate"
@@ -275,15 +291,15 @@ class Search:
         weight = sum(one.trial.fidelity for one in standing.told)
         return Measured(
             place=self._essence(standing.knobs).place(self.space.dealing),
-            value=log(standing.score(self.book.goal)),
-            noise=NOISE / weight**0.5 + (0.0 if standing.at(MIDDLE) else START_UP),
+            value=log(self.book.worth(standing)),
+            noise=NOISE / weight**0.5,
             excess=standing.excess(self.book.limits),
         )
 
     def _estimated(self, turn: int) -> tuple[Knobs, str] | None:
-        limits, goal = self.book.limits, self.book.goal
+        limits = self.book.limits
         seen = [
-            Seen(self.space.place(one.knobs), one.score(goal), one.excess(limits) if one.flaws(limits) else 0.0)
+            Seen(self.space.place(one.knobs), self.book.worth(one), one.excess(limits) if one.flaws(limits) else 0.0)
             for one in self.book.standings()
         ]
         leader = self.book.leader()

@@ -1,15 +1,16 @@
 """What all trials of one setting say together, and which setting leads. Knows neither how trials are chosen nor why."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from math import inf, log10, sqrt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import exp, inf, log, log10, sqrt
 from statistics import fmean, median, stdev
 
 from fabric.qos import UNKNOWN, Known, known
 from fabric.tune.asking import FULL
-from fabric.tune.essence import Essence, are_beside, essence
+from fabric.tune.essence import Essence, Offer, are_beside, essence
 from fabric.tune.journal import Told
 from fabric.tune.knobs import Knobs
+from fabric.tune.loads import Load, loads_of
 from fabric.tune.outcome import Goal, Limits, Outcome, flaws, score
 from fabric.tune.student import half_width
 
@@ -17,6 +18,7 @@ __all__ = ("Book", "Standing", "are_twins", "mean_outcome")
 
 FARTHEST = 1.5  # decades from a limit; beyond it all is equally good or bad
 MOST_FULL = 6  # trials at full fidelity; what is not clear by then is not deployed
+BEHIND = 1 - 1e-6  # of the worth of a twin that was measured more
 TWIN = 0.002  # of their scores: two settings that differ by less under equal load did the same
 
 
@@ -33,10 +35,25 @@ class Standing:
         The ends are those of one-sided 95 % intervals over the trials at full fidelity, once there are as many as there
         may be: a share that held by luck is likely to exceed its limit once deployed.
         """
-        found = dict.fromkeys(flaw for one in self.told for flaw in flaws(one.outcome, limits))
+        found = dict.fromkeys(flaw for one in self._judged() for flaw in flaws(one, limits))
         if not found and len(self.at(FULL)) >= MOST_FULL:
             found |= dict.fromkeys(self._doubts(limits))
         return tuple(found)
+
+    def _judged(self) -> Iterator[Outcome]:
+        """Yields the outcome of each trial with the shares of all: a share is a mean over time, however it is cut."""
+        weights = [one.trial.fidelity for one in self.told]
+
+        def mean(shares: list[Known[float]]) -> Known[float]:
+            known_ones = [one for one in shares if one is not UNKNOWN]
+            if len(known_ones) < len(shares):
+                return UNKNOWN
+            return sum(one * weight for one, weight in zip(known_ones, weights, strict=True)) / sum(weights)
+
+        paused = mean([one.outcome.pause_share for one in self.told])
+        marked = mean([one.outcome.marks_share for one in self.told])
+        for one in self.told:
+            yield replace(one.outcome, pause_share=paused, marks_share=marked)
 
     def is_open(self, limits: Limits) -> bool:
         """Returns whether more trials have to show that its pauses and marks hold their limits."""
@@ -55,7 +72,7 @@ class Standing:
 
     def excess(self, limits: Limits) -> float:
         """Returns how far it is from what may be deployed, in decades: above 0 when it may not, below when it may."""
-        worst = max(_excess(one.outcome, limits) for one in self.told)
+        worst = max(_excess(one, limits) for one in self._judged())
         return max(worst, 0.1) if self.flaws(limits) else min(worst, -0.01)
 
     @property
@@ -76,10 +93,12 @@ class Standing:
             for one in self.told
         )
 
-    def score(self, goal: Goal) -> float:
-        """Returns the mean over its trials, each as heavy as its fidelity."""
-        weights = sum(one.trial.fidelity for one in self.told)
-        return sum(score(one.outcome, goal) * one.trial.fidelity for one in self.told) / weights
+    def score(self, goal: Goal, loads: Mapping[Load, float]) -> float:
+        """Returns the mean over its trials, each as heavy as its fidelity, with what each load does taken off."""
+        found = [(score(one.outcome, goal), one.trial) for one in self.told]
+        weights = sum(trial.fidelity for _, trial in found)
+        rates = (value * exp(-loads.get((trial.fidelity, trial.seed), 0.0)) * trial.fidelity for value, trial in found)
+        return sum(rates) / weights
 
     def at(self, fidelity: float) -> tuple[Told, ...]:
         """Returns its trials of that fidelity or more."""
@@ -95,33 +114,35 @@ class Book:
     """All trials of a study.
 
     Attributes:
-        fan_in: targets that send to one receiver.
+        offer: what the load asks for at a time.
         raised_at: number of trials told when the leading score last rose by more than 1 % and two standard errors, or
             the leader fell: then the search begins anew from a lower one.
     """
 
     limits: Limits
     goal: Goal
-    fan_in: int = 1
+    offer: Offer = field(default_factory=Offer)
     told: list[Told] = field(default_factory=list)
     raised_at: int = 0
     _lead: float = 0.0
     _lost: set[Knobs] = field(default_factory=set)
     _lucky: dict[Knobs, Essence] = field(default_factory=dict)
     _by_knobs: dict[Knobs, Standing] = field(default_factory=dict)
+    _known_loads: dict[Load, float] | None = None
 
     def add(self, told: Told) -> None:
         """Takes one trial."""
         self.told.append(told)
+        self._known_loads = None
         knobs = told.trial.knobs
         before = self._by_knobs.get(knobs)
         self._by_knobs[knobs] = Standing(knobs, (*(before.told if before else ()), told))
         if self._by_knobs[knobs].has_lost:
             self._lost.add(knobs)
             if self._by_knobs[knobs].was_lucky:
-                self._lucky[knobs] = essence(knobs, self.fan_in)
+                self._lucky[knobs] = essence(knobs, self.offer)
         leader = self.leader()
-        lead = leader.score(self.goal) if leader else 0.0
+        lead = self.worth(leader) if leader else 0.0
         sure = max(0.01, 2 * self.noise())
         if lead > self._lead * (1 + sure) or lead < self._lead * (1 - sure):
             self._lead, self.raised_at = lead, len(self.told)
@@ -152,13 +173,37 @@ class Book:
             for one in feasible
             if not any(are_twins(one, other) for other in fallen) and not self.is_forbidden(one.knobs)
         ]
-        return sorted(able, key=lambda one: -one.score(self.goal))
+        worth = {one.knobs: self.worth(one) for one in able}
+        for one in able:  # what did the same as another one and was measured less would lead by luck
+            twins = (other for other in able if len(other.at(FULL)) > len(one.at(FULL)) and are_twins(one, other))
+            worth[one.knobs] = min((worth[one.knobs], *(BEHIND * self.worth(other) for other in twins)))
+        return sorted(able, key=lambda one: -worth[one.knobs])
+
+    def worth(self, standing: Standing) -> float:
+        """Returns the score of a setting over its trials, each as heavy as its fidelity.
+
+        A load is lighter or harder by its length and its seed. How much it is follows from the settings that were
+        measured under several, and is taken off: else what was measured under a light load alone would lead.
+        """
+        return standing.score(self.goal, self._loads())
+
+    def _loads(self) -> dict[Load, float]:
+        """Returns load → logarithm of how much higher all score under it than at full fidelity."""
+        if self._known_loads is None:
+            trials = [
+                (one.knobs, (told.trial.fidelity, told.trial.seed), log(value), told.trial.fidelity)
+                for one in self.standings()
+                for told in one.told
+                if (value := score(told.outcome, self.goal)) > 0
+            ]
+            self._known_loads = loads_of(trials)
+        return self._known_loads
 
     def is_forbidden(self, knobs: Knobs) -> bool:
         """Returns whether the setting is above one that lost, or beside one that lost by chance: it may be as lucky."""
         if any(knobs.covers(bad) for bad in self._lost):
             return True
-        place = essence(knobs, self.fan_in) if self._lucky else None
+        place = essence(knobs, self.offer) if self._lucky else None
         return place is not None and any(are_beside(place, there) for there in self._lucky.values())
 
     def leader(self) -> Standing | None:

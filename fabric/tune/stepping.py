@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fabric.tune.essence import Essence
 from fabric.tune.knobs import NAMES, Knobs, Space
 from fabric.tune.sampling import latin_hypercube
 from fabric.tune.standing import Book, Standing
@@ -23,11 +24,13 @@ class Steps:
 
     Args:
         is_fresh: whether a setting may be tried: nothing that does the same was, and nothing forbids it.
+        essence_of: what of a setting matters; a step leads to the next one that differs in it.
     """
 
     space: Space
     book: Book
     is_fresh: Callable[[Knobs], bool]
+    essence_of: Callable[[Knobs], Essence]
     _way: tuple[str, bool] | None = None
     _from: tuple[Knobs, tuple[str, bool] | None] | None = None
     _idle: Counter[str] = field(default_factory=Counter)
@@ -45,7 +48,8 @@ class Steps:
             return None
         base = bases[0] if turn == 0 or len(bases) == 1 else bases[1 + (turn - 1) % (len(bases) - 1)]
         here = self.space.nearest(base.knobs)
-        around = self.space.neighbours(here)
+        own = self.essence_of(here)
+        around = self.space.neighbours(here, lambda knobs: self.essence_of(knobs) != own)
         for one in (here, *sorted(around, key=lambda knobs: self._late(here, knobs))):
             if self.is_fresh(one):
                 self._from = base.knobs, _way(here, one)
@@ -71,7 +75,7 @@ class Steps:
 
     def tops(self) -> dict[int, float]:
         """Returns transfer size → score of its best feasible setting."""
-        return {one.knobs.transfer_bytes: one.score(self.book.goal) for one in reversed(self.book.ranked())}
+        return {one.knobs.transfer_bytes: self.book.worth(one) for one in reversed(self.book.ranked())}
 
     def learn(self, knobs: Knobs, tops: dict[int, float], before: Standing | None) -> None:
         """Takes note of what a trial showed.
@@ -85,9 +89,9 @@ class Steps:
         self._from = None
         if knobs not in self.book:
             return
-        here = self.book[knobs].score(self.book.goal)
+        here = self.book.worth(self.book[knobs])
         if base is not None and way is not None:
-            there = self.book[base].score(self.book.goal)
+            there = self.book.worth(self.book[base])
             self._idle[way[0]] += abs(here - there) < SAME * there
         top = tops.get(knobs.transfer_bytes)
         if top is not None:

@@ -55,7 +55,7 @@ class Tuner:
     ) -> None:
         if budget < 12:
             raise FabricError("the budget is too small to compare anything", expected="12 or more", found=str(budget))
-        self._book = Book(limits, goal, model.fan_in)
+        self._book = Book(limits, goal, model.offer)
         self._search = Search(space, model, self._book, seed, budget)
         self._asks: Iterator[Ask] = self._search.asks()
         self._due: Trial | None = None

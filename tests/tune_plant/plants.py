@@ -202,6 +202,7 @@ def path_model(plant: Plant, service_p50_ns: int, service_p99_ns: int) -> PathMo
         command_cpu_ns=plant.command_ns,
         fan_in=plant.targets,
         chunk_bytes=plant.chunk_bytes,
+        requests=plant.readers,
         receivers=plant.receivers,
         buffer=Buffer(
             total_bytes=plant.shared_bytes,

@@ -347,6 +347,5 @@ def rounds(driven: Driven, draw: random.Random, end: float, record: Record) -> N
         watch.kill()
 
 
-
 if __name__ == "__main__":
     sys.exit(main())

@@ -41,7 +41,8 @@ class CableFault:
 
     Attributes:
         port: where frames are struck as they arrive at the switch.
-        packet: which frames count; of `down` all are struck. nth: strikes the n-th of them, 1 the first. every: and each n-th after it.
+        packet: which frames count; `down` takes all, and counts these.
+        nth: strikes the n-th of them, 1 the first. every: and each n-th after it.
         delay_ms: of `delay`; of `reorder` the longest wait for a frame that overtakes, 0 for 1 ms.
         priority: PFC priority of `storm`.
         duration_ms: of `storm`.

@@ -83,6 +83,7 @@ def measured_path(setting: Setting, expansion: Expansion) -> MeasuredPath:
         fan_in=max(1, *(len(_targets(job)) for job in jobs.values())),
         receivers=max(len(_reading(one.jobs)) for one in expansion.rounds),
         chunk_bytes=phase.size_bytes,
+        requests=max(job.readers * len(job.streams) for job in jobs.values()),
         sqsize=min(127, max(1, min(one.depth for one in grants))),
         queues_max=min(one.queues for one in grants),
         buffer=buffer_at(fabric, asked.plan, receiver.name),

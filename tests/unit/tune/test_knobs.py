@@ -73,6 +73,12 @@ def test_neighbours_differ_in_one_knob_by_one_step() -> None:
     assert found == {(4, 1, "least-bytes"), (1, 1, "least-bytes"), (2, 8, "least-bytes"), (2, 1, "round-robin")}
 
 
+def test_neighbours_that_are_no_other_setting_are_stepped_over() -> None:
+    space = Space((1, 2, 4, 8), (1,), (64 * KIB,), ("least-bytes",), (MIB,), (MIB,))
+    here = Knobs(2, 1, 64 * KIB, "least-bytes", MIB, MIB)
+    assert {one.queues for one in space.neighbours(here, lambda one: one.queues not in (1, 4))} == {8}
+
+
 def test_a_place_off_the_ladders_is_the_nearest_by_ratio() -> None:
     space = Space((1, 4, 16), (1,), (64 * KIB,))
     assert space.nearest(Knobs(9, 77, MIB, "unheard-of")) == Knobs(16, 1, 64 * KIB)

@@ -59,6 +59,34 @@ def test_twins_are_those_that_did_the_same_under_equal_load() -> None:
     assert not are_twins(same, standing(outcome(1e9), knobs=other, fidelity=1 / 3))
 
 
+def test_a_share_is_the_mean_over_the_time_of_all_trials() -> None:
+    """One trial a little above the limit is no flaw; the mean of all is judged, the longer ones heavier."""
+    assert not paused(0.015, 0.001).flaws(LIMITS)
+    assert paused(0.015, 0.007).flaws(LIMITS)
+    short = Told(Trial(9, KNOBS, 1 / 3, 201), outcome(1e9, paused=0.02))
+    assert not Standing(KNOBS, (*paused(0.004, 0.008).told, short)).flaws(LIMITS)
+    unknown = standing(outcome(1e9), replace(outcome(1e9), pause_share=UNKNOWN))
+    assert "share paused unknown" in unknown.flaws(LIMITS)
+
+
+def test_a_setting_that_was_measured_under_a_light_load_alone_does_not_lead_by_it() -> None:
+    """All give 5 % more under the first load than at full fidelity; AWAY was measured under that alone."""
+    short = {
+        knobs: Told(Trial(0, knobs, 1 / 3, 201), outcome(rate))
+        for knobs, rate in ((KNOBS, 2.1e9), (replace(KNOBS, queues=6), 1.68e9), (AWAY, 2.06e9))
+    }
+    full = [standing(outcome(2e9)), standing(outcome(1.6e9), knobs=replace(KNOBS, queues=6))]
+    found = book(*full, *(Standing(knobs, (told,)) for knobs, told in short.items()))
+    assert [one.knobs for one in found.ranked()][:2] == [KNOBS, AWAY]
+
+
+def test_the_twin_of_a_leader_that_was_measured_less_follows_it() -> None:
+    """The leader fell back a little in its second trial, as its twin would."""
+    twin = replace(KNOBS, depth=64)
+    found = book(standing(outcome(2e9), knobs=twin), standing(outcome(2e9), outcome(1.9e9)))
+    assert [one.knobs for one in found.ranked()] == [KNOBS, twin]
+
+
 def test_the_twin_of_one_that_fell_is_not_ranked() -> None:
     twin = replace(KNOBS, queues=1)
     fell = standing(outcome(2e9), outcome(2e9, paused=0.5))

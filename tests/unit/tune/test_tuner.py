@@ -42,7 +42,7 @@ def test_no_measurement_is_asked_for_twice_and_the_budget_holds(climbed: Tuner) 
     asked = [(row.trial.knobs, row.trial.fidelity, row.trial.seed) for row in rows]
     assert len({*asked}) == len(asked) <= 60
     assert [row.trial.number for row in rows] == list(range(len(rows)))
-    assert {row.trial.fidelity for row in rows} == {1 / 9, 1 / 3, 1.0}
+    assert {row.trial.fidelity for row in rows} == {1 / 3, 1.0}
 
 
 @pytest.mark.parametrize("budget", [12, 25])
@@ -240,7 +240,7 @@ def test_a_finalist_that_falls_sends_the_search_on() -> None:
         seen = hill(knobs)
         return replace(seen, pause_share=0.5) if seed == 302 and seen.bytes_per_s > 9e9 else seen
 
-    one = tuner()
+    one = tuner(budget=80)
     while (trial := one.ask()) is not None:
         one.tell(trial, measure(trial.knobs, trial.seed))
     rows, best = one.report().rows, one.best()
