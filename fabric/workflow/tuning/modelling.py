@@ -5,6 +5,7 @@ there is no `ping` the whole counts as service, and the fan-in bound is the tigh
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -83,7 +84,7 @@ def measured_path(setting: Setting, expansion: Expansion) -> MeasuredPath:
         fan_in=max(1, *(len(_targets(job)) for job in jobs.values())),
         receivers=max(len(_reading(one.jobs)) for one in expansion.rounds),
         chunk_bytes=phase.size_bytes,
-        requests=max(job.readers * len(job.streams) for job in jobs.values()),
+        requests=max(_open_requests(job) for job in jobs.values()),
         sqsize=min(127, max(1, min(one.depth for one in grants))),
         queues_max=min(one.queues for one in grants),
         buffer=buffer_at(fabric, asked.plan, receiver.name),
@@ -180,6 +181,12 @@ def _grants(setting: Setting, jobs: Mapping[str, Job]) -> tuple[Description, ...
 
 def _targets(job: Job) -> set[str]:
     return {one.name.partition("/")[0] for one in job.streams}
+
+
+def _open_requests(job: Job) -> int:
+    """The requests that a host has open at a time, as if each target had as many streams as the one with the most."""
+    streams = Counter(one.name.partition("/")[0] for one in job.streams)
+    return job.readers * max(streams.values()) * len(streams)
 
 
 def _round_trip(setting: Setting, jobs: Mapping[str, Job]) -> tuple[int, tuple[str, ...]]:

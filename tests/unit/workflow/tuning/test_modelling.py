@@ -14,7 +14,7 @@ from fabric.qos.device import BufferPool, DeviceQos, PortQos
 from fabric.qos.queue import Aqm, AqmKind, QueueQos, Threshold, ThresholdUnit
 from fabric.workflow.loads import Pattern
 from fabric.workflow.tuning.measuring import _in_bursts, bulk_free
-from fabric.workflow.tuning.modelling import buffer_at, space_of
+from fabric.workflow.tuning.modelling import _open_requests, buffer_at, space_of
 from tests.unit.workflow.test_expanding import expanded, phase, profile
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -84,3 +84,11 @@ def test_lossy_traffic_is_left_out_of_light_reads() -> None:
     one = job()
     bulk = replace(one.streams[0], name="to-gpu2", url="tcp-send://192.0.2.2:47100")
     assert bulk_free(replace(one, streams=(*one.streams, bulk))) == one
+
+
+def test_requests_are_counted_by_the_target_that_has_the_most_of_them() -> None:
+    one = job()
+    stream = one.streams[0]
+    names = ("t1/a", "t1/b", "t2/a")
+    several = replace(one, readers=3, streams=tuple(replace(stream, name=name) for name in names))
+    assert _open_requests(several) == 3 * 2 * 2
