@@ -60,7 +60,7 @@ class Confirmation:
         """Returns how many trials it would take now, if none falls and all is clear at once."""
         finalists = self.finalists()
         counts = [self._least(), *(PAIRS for _ in finalists[1:])]
-        return sum(max(0, count - len(one.at(FULL))) for one, count in zip(finalists, counts, strict=False))
+        return sum(_lacks(one, count) for one, count in zip(finalists, counts, strict=False))
 
     def spare(self, *, is_first: bool) -> int:
         """Returns the trials to keep besides: at first so many that another search is possible when one falls."""
@@ -71,23 +71,25 @@ class Confirmation:
         return len(one.at(FULL)) >= self._least() and not one.is_open(self.book.limits)
 
     def finalists(self) -> list[Standing]:
-        """Returns the leader, who follows it, and the best default."""
+        """Returns the leader, who follows it where the trials that are left allow, and the best default."""
         default = self._default()
         others = [one for one in self.book.ranked() if one is not default]
         able = [one for one in others if len(one.at(FULL)) + self.left >= self._least()] or others
         begun = [one for one in able if one.at(FULL)]
         chosen = (begun or able)[:1]
+        room = self.left - sum(_lacks(one, PAIRS) for one in (*chosen, *([default] if default else [])))
         fresh = [one for one in able if not any(_are_kin(one.knobs, other.knobs) for other in chosen)]
         for one in (*begun, *fresh, *able):
             is_other = one not in chosen and not any(are_twins(one, other) for other in chosen)
-            if len(chosen) < FINALISTS and is_other:
+            if len(chosen) < FINALISTS and is_other and _lacks(one, PAIRS) <= room:
                 chosen.append(one)
         return chosen if default is None else [*chosen, default]
 
     def _next(self) -> Standing | None:
         """Returns whoever needs another trial and has had the fewest."""
         finalists = self.finalists()
-        late = [one for place, one in enumerate(finalists) if self._needs(one, is_first=place == 0)]
+        leader = self.book.leader()  # the first of the finalists, or the default
+        late = [one for place, one in enumerate(finalists) if self._needs(one, is_first=place == 0 or one is leader)]
         if not late and len(finalists) > 1 and self._default() is not None and not self._is_certain():
             pair = (finalists[0], finalists[-1])
             late = [one for one in pair if len(one.at(FULL)) < MOST_PAIRS]
@@ -104,14 +106,21 @@ class Confirmation:
         return CLEAN if lost else PAIRS
 
     def _default(self) -> Standing | None:
+        """Returns the best default, and whoever has begun to be measured for that stays it."""
         named = baselines(self.space, self.model)
-        return next((one for one in self.book.ranked() if one.knobs in (named[CONNECT], named[DEFAULT])), None)
+        found = [one for one in self.book.ranked() if one.knobs in (named[CONNECT], named[DEFAULT])]
+        return max(found, key=lambda one: len(one.at(FULL)), default=None)
 
     def _is_certain(self) -> bool:
         """Returns whether the leader is ahead of the default by what is worth it, or is not, for certain."""
         last = self.finalists()
         low, high = paired_gain(last[0].by_seed(self.book.goal), last[-1].by_seed(self.book.goal))
         return low > WORTH or high < WORTH
+
+
+def _lacks(one: Standing, count: int) -> int:
+    """Returns how many trials at full fidelity it lacks of so many."""
+    return max(0, count - len(one.at(FULL)))
 
 
 def _are_kin(one: Knobs, other: Knobs) -> bool:

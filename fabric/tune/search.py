@@ -217,7 +217,7 @@ class Search:
 
     def _reserve(self) -> int:
         spare = self.confirmation.spare(is_first=not self._has_confirmed)
-        return min(self.confirmation.needed() + spare, self.budget // 3)
+        return min(self.confirmation.needed() + spare, max(2 * PAIRS, self.budget // 3))
 
     def _open(self, knobs: Knobs) -> Knobs:
         """Returns the knobs with depth and windows as wide as the fan-in bound safely allows: queues then bound it."""

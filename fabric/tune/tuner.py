@@ -114,17 +114,23 @@ class Tuner:
         A setting stands in for the best default only where the 95 % interval of their paired difference is above 1 %.
         """
         goal, limits = self._book.goal, self._book.limits
-        able = self._able()
+        measured, able = self._measured(), self._able()
         if not able:
             return None
         names = {knobs: name for name, knobs in baselines(self._search.space, self._search.model).items()}
-        default = next((one for one in able if names.get(one.knobs) in {CONNECT, DEFAULT}), None)
+        defaults = [one for one in measured if names.get(one.knobs) in {CONNECT, DEFAULT}]
+        default = next((one for one in able if one in defaults), next(iter(defaults), None))
         for one in able:
             if default is None or one is default:
                 break
             low, high = paired_gain(one.by_seed(goal), default.by_seed(goal))
             if low > WORTH:
                 return _chosen(one, default, names[default.knobs], (low, high), "better than the default for certain")
+        if default is not None and default not in able:
+            gain = paired_gain(able[0].by_seed(goal), default.by_seed(goal))
+            return _chosen(
+                able[0], default, names[default.knobs], gain, "the default was measured too little to deploy it"
+            )
         if default is not None:
             return _chosen(default, default, names[default.knobs], (0.0, 0.0), "nothing was better for certain")
         why = "no default is feasible: " + "; ".join(
@@ -136,10 +142,14 @@ class Tuner:
 
     def _able(self) -> list[Standing]:
         """Returns what may be deployed, best first: what was confirmed, else what was confirmed most."""
-        limits = self._book.limits
-        ranked = [one for one in self._book.ranked() if len(one.at(FULL)) >= LEAST_FULL and not one.is_open(limits)]
+        ranked = self._measured()
         settled = [one for one in ranked if self._search.confirmation.is_settled(one)]
         return settled or sorted(ranked, key=lambda one: -len(one.at(FULL)))
+
+    def _measured(self) -> list[Standing]:
+        """Returns what was feasible so far at full fidelity, best first."""
+        limits = self._book.limits
+        return [one for one in self._book.ranked() if len(one.at(FULL)) >= LEAST_FULL and not one.is_open(limits)]
 
     def report(self) -> TuneReport:
         """Returns all of it as data."""

@@ -8,7 +8,7 @@ import pytest
 
 from fabric.errors import EnvironmentMissingError, FabricError
 from fabric.qos import UNKNOWN
-from fabric.tune import Goal, Knobs, Limits, Outcome, Tuner, connect_defaults
+from fabric.tune import Goal, Knobs, Limits, Outcome, PathModel, Space, Tuner, connect_defaults
 from tests.unit.tune.worlds import KIB, LIMITS, MIB, SPACE, flat, hill, outcome, run, tuner
 
 
@@ -248,6 +248,22 @@ def test_a_finalist_that_falls_sends_the_search_on() -> None:
     assert any(row.trial.number > fell and row.trial.fidelity < 1 for row in rows)
     assert best is not None
     assert hill(best.knobs).bytes_per_s <= 9e9
+
+
+@pytest.mark.parametrize("budget", [12, 14])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_few_trials_compare_with_the_best_default_all_the_same(budget: int, seed: int) -> None:
+    """Settings that differ by a little luck: the runner-up must not take the trials that the default needs."""
+    space = Space.between(queues=4, depth=128, mdts_bytes=16 * KIB)
+    model = PathModel(12.5e6, 2_000_000, 22_000_000, 40_000_000, cores=1, chunk_bytes=16 * KIB, requests=16)
+
+    def saturated(knobs: Knobs) -> Outcome:
+        return outcome(5e5 * min(16, knobs.queues * knobs.depth))
+
+    best = run(Tuner(space, LIMITS, Goal.THROUGHPUT, model, seed=seed, budget=budget), saturated, noise=0.03).best()
+    assert best is not None
+    assert best.default in {"nvme connect", "default policy"}
+    assert best.outcome.bytes_per_s > 7e6
 
 
 def test_where_something_lost_the_chosen_one_is_clean_in_eight_trials() -> None:
