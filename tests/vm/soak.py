@@ -51,6 +51,7 @@ span: 8MiB
 phases:
   - {{name: soak, pattern: all, size: 64KiB, readers: 4, write_percent: 20, seconds: {WINDOW_S}}}
 """
+_LOADING: Final = "verify.load.started"
 # BTH kinds of the wire; a CNP never passes here
 _KINDS: Final = ("send", "write", "read-request", "read-response", "ack", "data")
 # a line for each: processes, TCP sockets, memory in use in KiB
@@ -137,6 +138,13 @@ class Watch:
             if len(self.windows()) > known:
                 known, limit = len(self.windows()), time.monotonic() + WINDOW_LIMIT_S
         return True
+
+    def await_load(self) -> None:
+        """Waits until the next load runs, or the watch has ended: what lasts a second would seldom meet one."""
+        begun, limit = self._log().count(_LOADING), time.monotonic() + WINDOW_LIMIT_S
+        while self._log().count(_LOADING) == begun and self.status() is None and time.monotonic() < limit:
+            time.sleep(0.2)
+        time.sleep(2)  # agents begin together, a little later
 
     def await_clean(self) -> bool:
         """Waits for a window that passed; returns False where one failed, or too many prove nothing."""
@@ -232,6 +240,8 @@ def _storms(driven: Driven) -> int:
 
 def one_round(driven: Driven, watch: Watch, fault: Fault, record: Record) -> None:
     """Plants one fault under the watch and judges what the watch says of it."""
+    if fault.name == "flap":
+        watch.await_load()
     begin, first = time.monotonic(), len(watch.windows())
     with planted(driven, fault) as count:
         while time.monotonic() - begin < (fault.hold_s or ROUND_S) and watch.status() is None:
