@@ -18,6 +18,7 @@ Result = TypeVar("Result")
 Stop: TypeAlias = Event
 """Is set once somebody asked to stop. Shared by all the fan-outs of one run: what has not begun begins in none."""
 
+_LOOK_S: Final = 0.5  # how long a Ctrl-C may stay unseen that came just before a wait began, and so did not break it
 _NEVER_STARTED_S: Final = 0.5  # a thread that has not begun by then was not made; if it begins later, it does nothing
 
 
@@ -80,10 +81,12 @@ def fan_out(
 
     # Ctrl-C comes to the main thread at any instruction. Inside `submit` or a join it would leave the pool not knowing
     # of a thread that runs, and inside `Thread.start` or `Event.wait` a lock that is held for ever: they are Python. So
-    # the main thread starts one thread and waits at one lock, each a single call that is done or is not.
+    # the main thread starts one thread and waits at one lock, each a single call that is done or is not. It waits a
+    # little at a time: a signal between the call and the kernel's wait is noted, and breaks no wait that begins later.
     try:
         start_new_thread(dispatch, ())
-        gate.acquire()
+        while not gate.acquire(timeout=_LOOK_S):
+            pass
     except KeyboardInterrupt:
         stop.set()
         while not done.is_set and (gate.acquire(timeout=_NEVER_STARTED_S) or begun.is_set):

@@ -30,6 +30,7 @@ from fabric.serial import Json
 __all__ = ("run_process",)
 
 _FORWARDING_ENDS_S: Final = 10.0
+_LOOK_S: Final = 0.2
 
 
 def run_process(folder: LabFolder, read: Reader, clock: Clock) -> None:
@@ -42,9 +43,9 @@ def run_process(folder: LabFolder, read: Reader, clock: Clock) -> None:
     record = folder.record()
     if record is None:
         raise HostError("no lab is described here", where=str(folder.path))
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping, signals = threading.Event(), list[int]()
+    for number in (signal.SIGTERM, signal.SIGINT):  # an event's lock may be held by the very wait that is interrupted
+        signal.signal(number, lambda number, _: signals.append(number))
     spec = record.spec
     with serve([one.front for one in spec.switches], directory=folder.fronts, clock=clock) as fronts:
         qos = {name: read(name, front.running()) for name, front in fronts.items()}
@@ -56,7 +57,8 @@ def run_process(folder: LabFolder, read: Reader, clock: Clock) -> None:
             control = ControlServer(folder.path / "control", answers.by_verb())
             control.start()
             try:
-                stopping.wait()
+                while not signals and not stopping.wait(_LOOK_S):  # a signal just before a wait does not break it
+                    pass
             finally:
                 control.stop()
 

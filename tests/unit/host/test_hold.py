@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -30,7 +31,7 @@ def test_host_is_held_by_one_run_and_renewed_by_it(folder: str) -> None:
     assert take(HOST, replace(ME, worker="another/worker/1/1"), folder=folder).broken == ""
     with pytest.raises(HostError, match=f"run {ME.run} of me@here") as error:
         take(HOST, FAR, folder=folder)
-    assert "expires in 900 s" in error.value.remedy
+    assert re.search(r"expires in (900|8[0-9][0-9]) s", error.value.remedy)  # the clock goes on
     release(HOST, FAR, folder=folder)  # it is not theirs
     with pytest.raises(HostError, match="another run is at this host"):
         take(HOST, FAR, folder=folder)
