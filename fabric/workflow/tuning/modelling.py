@@ -34,6 +34,7 @@ _PINGS: Final = 10
 _NO_PING_NS: Final = 1_000
 _BYTES_PER_S: Final = 125_000  # of 1 Mb/s
 _MOST_QUEUES, _MOST_DEPTH = 64, 128
+_LEAST_QUEUES, _QUEUES_A_CORE = 8, 4  # more queues than that only wait for the host's cores
 _GENTLE_QUEUES, _GENTLE_DEPTH = 4, 16
 _CORES: Final = 8  # where a host does not tell
 _LIGHT: Final = ShardPolicy(queues=1, depth=1, transfer_bytes=SECTOR_BYTES)
@@ -62,7 +63,8 @@ def measured_path(setting: Setting, expansion: Expansion) -> MeasuredPath:
     for error in light.errors.values():
         raise error
     latencies = _latencies(light.results)
-    grants = _grants(setting, jobs)
+    cores, told = _cores(setting, tuple(jobs))
+    grants = _grants(setting, jobs, cores)
     rtt_ns, notes = _round_trip(setting, jobs)
     both_ns, slow_ns = latencies
     fabric = asked.loaded.fabric
@@ -72,7 +74,6 @@ def measured_path(setting: Setting, expansion: Expansion) -> MeasuredPath:
     plans = {one.host: one for one in asked.plan.hosts}
     mtus = [nic.rdma_mtu_bytes for one in hosts for nic in plans[one.name].nics]
     phase = max((one.phase for one in expansion.rounds), key=lambda one: one.size_bytes)
-    cores, told = _cores(setting, tuple(jobs))
     model = PathModel(
         link_bytes_per_s=float(min(nic.speed_mbps for one in hosts for nic in one.nics) * _BYTES_PER_S),
         base_rtt_ns=base_ns,
@@ -164,10 +165,11 @@ def _latencies(results: Mapping[str, JobResult]) -> tuple[int, int]:
     return round(fmean(halves)), max(slow)
 
 
-def _grants(setting: Setting, jobs: Mapping[str, Job]) -> tuple[Description, ...]:
-    """What every target grants to a host that asks for much."""
+def _grants(setting: Setting, jobs: Mapping[str, Job], cores: int) -> tuple[Description, ...]:
+    """What every target grants to a host that asks for much; each queue that is granted is opened, which takes time."""
     is_gentle = setting.asked.options.gentle
-    queues, depth = (_GENTLE_QUEUES, _GENTLE_DEPTH) if is_gentle else (_MOST_QUEUES, _MOST_DEPTH)
+    most = min(_MOST_QUEUES, max(_LEAST_QUEUES, _QUEUES_A_CORE * cores))
+    queues, depth = (_GENTLE_QUEUES, _GENTLE_DEPTH) if is_gentle else (most, _MOST_DEPTH)
     asking = ShardPolicy(queues=queues, depth=depth)
     found: list[Description] = []
     for index in range(max(len(job.streams) for job in jobs.values())):
