@@ -51,24 +51,30 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="fabric-lab-") as temporary:
         directory = options.directory or Path(temporary)
+        stopped = _descriptor_of_signals()  # before anybody can know that we run, and say that we shall end
         with serve(specs, directory=directory):
             sys.stdout.write(f"{directory / 'inventory.yml'}\n")
             sys.stdout.flush()
-            _wait_for_the_end()
+            _wait_for_the_end(stopped)
     return 0
 
 
-def _wait_for_the_end() -> None:
-    """Returns when standard input is at its end, or on SIGTERM or SIGINT."""
+def _descriptor_of_signals() -> int:
+    """Returns a descriptor that can be read once SIGTERM or SIGINT came."""
     reading, writing = os.pipe()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os.write(writing, b"x") and None)
+    return reading
+
+
+def _wait_for_the_end(stopped: int) -> None:
+    """Returns when standard input is at its end, or when `stopped` can be read."""
     with selectors.DefaultSelector() as selector:
-        selector.register(reading, selectors.EVENT_READ)
+        selector.register(stopped, selectors.EVENT_READ)
         selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
         while True:
             for key, _ in selector.select():
-                if key.fd == reading or not os.read(key.fd, 4096):
+                if key.fd == stopped or not os.read(key.fd, 4096):
                     return
 
 

@@ -170,3 +170,27 @@ def test_program_serves_until_it_is_told_to_stop(how: str, tmp_path: Path) -> No
         else:
             process.stdin.close()
         assert process.wait(20) == 0
+
+
+TOLD_AT_ONCE = """
+import os, signal, sys
+from fabric.lab.__main__ import main
+
+class Out:
+    def write(self, text):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def flush(self):
+        pass
+
+sys.stdout = Out()
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_program_told_to_stop_as_it_says_that_it_serves_stops_in_order(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps([{"name": "a", "nos": "eos", "config": SEED, "password": "given"}]))
+    command = [sys.executable, "-c", TOLD_AT_ONCE, str(spec), "--directory", str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+        assert process.wait(60) == 0
