@@ -4,10 +4,11 @@
 |---|---|
 | whoever leads, whoever follows, the best default | 3 |
 | whether the leader is ahead of the default by what is worth it | 5 |
-| whether pauses or marks of the leader hold their limits, where they come near | 6 |
+| whether pauses or marks of the leader hold their limits, where they come near | 12 |
 | whether the leader never loses, where other settings of this study lost | 8, and 24 where as many are left besides |
 
-When a finalist falls and enough trials are left, the search looks for another one.
+When a finalist falls and enough trials are left, the search looks for another one. The last trials are for a setting
+well inside the limits as long as nothing else could be deployed.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Final
 from fabric.tune.asking import CONNECT, DEFAULT, FIRST_SEED, FULL, Ask, baselines
 from fabric.tune.knobs import Knobs, Space
 from fabric.tune.path import PathModel
-from fabric.tune.standing import Book, Standing, are_twins
+from fabric.tune.standing import WORTH, Book, Standing, are_level, are_twins
 from fabric.tune.student import paired_gain
 
 __all__ = ("PAIRS", "WORTH", "Confirmation")
@@ -27,7 +28,6 @@ PAIRS, MOST_PAIRS = 3, 5
 # a setting that loses in every tenth trial passes 3 of them in 73 of 100 cases, 8 in 43, 24 in 8
 CLEAN, CLEANEST = 8, 24
 TRIES: Final = 2  # that another search has to have, besides its confirmation
-WORTH: Final = 0.01  # the whole interval of a gain has to be above it: simulation study 4.4
 
 
 @dataclass(slots=True)
@@ -76,17 +76,22 @@ class Confirmation:
         others = [one for one in self.book.ranked() if one is not default]
         able = [one for one in others if len(one.at(FULL)) + self.left >= self._least()] or others
         begun = [one for one in able if one.at(FULL)]
-        chosen = (begun or able)[:1]
-        room = self.left - sum(_lacks(one, PAIRS) for one in (*chosen, *([default] if default else [])))
+        chosen = self._first(begun, default) if begun else able[:1]
+        known = [*chosen, *([] if default is None else [default])]
+        room = self.left - sum(_lacks(one, PAIRS) for one in known)
         fresh = [one for one in able if not any(_are_kin(one.knobs, other.knobs) for other in chosen)]
         for one in (*begun, *fresh, *able):
-            is_other = one not in chosen and not any(are_twins(one, other) for other in chosen)
+            is_other = not any(one is other or are_twins(one, other) or are_level(one, other) for other in known)
             if len(chosen) < FINALISTS and is_other and _lacks(one, PAIRS) <= room:
                 chosen.append(one)
+                known.append(one)
         return chosen if default is None else [*chosen, default]
 
     def _next(self) -> Standing | None:
         """Returns whoever needs another trial and has had the fewest."""
+        calm = self._calm()
+        if calm is not None and self.left <= _lacks(calm, self._least()):
+            return calm  # the last moment for something that can be deployed
         finalists = self.finalists()
         leader = self.book.leader()  # the first of the finalists, or the default
         late = [one for place, one in enumerate(finalists) if self._needs(one, is_first=place == 0 or one is leader)]
@@ -96,6 +101,24 @@ class Confirmation:
         if not late and self._least() == CLEAN and self.left > CLEAN:  # what is left besides is for who would follow
             late = [one for one in finalists[:1] if len(one.at(FULL)) < CLEANEST]
         return min(late, key=lambda one: len(one.at(FULL)), default=None)
+
+    def _first(self, begun: list[Standing], default: Standing | None) -> list[Standing]:
+        """Returns whom to confirm first: of those that are level with the leader whoever was measured most.
+
+        Else none of many equals is ever done. Nobody where that is level with the default and as near to a limit.
+        """
+        level = [one for one in begun if one is begun[0] or are_level(one, begun[0])]
+        first = max(level, key=lambda one: len(one.at(FULL)))
+        is_default = default is not None and first.is_near(self.book.limits) and are_level(first, default)
+        return [] if is_default else [first]
+
+    def _calm(self) -> Standing | None:
+        """Returns the best setting that did nothing like one near a limit, as long as nothing could be deployed."""
+        ranked = self.book.ranked()
+        if any(self.is_settled(one) for one in ranked):
+            return None
+        near = [one for one in ranked if one.is_near(self.book.limits)]
+        return next((one for one in ranked if not any(one is other or are_twins(one, other) for other in near)), None)
 
     def _needs(self, one: Standing, *, is_first: bool) -> bool:
         return not self.is_settled(one) if is_first else len(one.at(FULL)) < PAIRS

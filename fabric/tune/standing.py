@@ -14,11 +14,13 @@ from fabric.tune.loads import Load, loads_of
 from fabric.tune.outcome import Goal, Limits, Outcome, flaws, score
 from fabric.tune.student import half_width
 
-__all__ = ("Book", "Standing", "are_twins", "mean_outcome")
+__all__ = ("WORTH", "Book", "Standing", "are_level", "are_twins", "mean_outcome")
 
+EARLY, LENIENCE = 3, 2  # a mean of fewer trials than this at full fidelity may exceed a limit so many times
 FARTHEST = 1.5  # decades from a limit; beyond it all is equally good or bad
-MOST_FULL = 6  # trials at full fidelity; what is not clear by then is not deployed
+MOST_FULL = 12  # trials at full fidelity; what is not clear by then is not deployed
 BEHIND = 1 - 1e-6  # of the worth of a twin that was measured more
+WORTH = 0.01  # the least gain that is worth a change: the whole interval has to be above it, simulation study 4.4
 TWIN = 0.002  # of their scores: two settings that differ by less under equal load did the same
 
 
@@ -35,7 +37,14 @@ class Standing:
         The ends are those of one-sided 95 % intervals over the trials at full fidelity, once there are as many as there
         may be: a share that held by luck is likely to exceed its limit once deployed.
         """
-        found = dict.fromkeys(flaw for one in self._judged() for flaw in flaws(one, limits))
+        judged = limits
+        if 0 < len(self.at(FULL)) < EARLY:
+            judged = replace(
+                limits,
+                pause_share_max=LENIENCE * limits.pause_share_max,
+                marks_share_max=LENIENCE * limits.marks_share_max,
+            )
+        found = dict.fromkeys(flaw for one in self._judged() for flaw in flaws(one, judged))
         if not found and len(self.at(FULL)) >= MOST_FULL:
             found |= dict.fromkeys(self._doubts(limits))
         return tuple(found)
@@ -160,7 +169,8 @@ class Book:
     def ranked(self) -> list[Standing]:
         """Returns the feasible settings, best first.
 
-        Those are left out that did the same as one that fell at full fidelity, and those that loss forbids.
+        Those are left out that did the same as one that fell at full fidelity, and those that loss forbids. But what
+        was clean at full fidelity is judged by that, though it be above one that lost: loss need not grow with a knob.
         """
         feasible, fallen = [], []
         for one in self.standings():
@@ -171,7 +181,9 @@ class Book:
         able = [
             one
             for one in feasible
-            if not any(are_twins(one, other) for other in fallen) and not self.is_forbidden(one.knobs)
+            if not any(are_twins(one, other) for other in fallen)
+            and not self._is_beside_luck(one.knobs)
+            and (one.at(FULL) or not self._is_above_loss(one.knobs))
         ]
         worth = {one.knobs: self.worth(one) for one in able}
         for one in able:  # what did the same as another one and was measured less would lead by luck
@@ -201,8 +213,12 @@ class Book:
 
     def is_forbidden(self, knobs: Knobs) -> bool:
         """Returns whether the setting is above one that lost, or beside one that lost by chance: it may be as lucky."""
-        if any(knobs.covers(bad) for bad in self._lost):
-            return True
+        return self._is_above_loss(knobs) or self._is_beside_luck(knobs)
+
+    def _is_above_loss(self, knobs: Knobs) -> bool:
+        return any(knobs.covers(bad) for bad in self._lost)
+
+    def _is_beside_luck(self, knobs: Knobs) -> bool:
         place = essence(knobs, self.offer) if self._lucky else None
         return place is not None and any(are_beside(place, there) for there in self._lucky.values())
 
@@ -222,17 +238,30 @@ class Book:
 
 def are_twins(one: Standing, other: Standing) -> bool:
     """Returns whether two settings did the same wherever both were measured under equal load."""
-    theirs = {(told.trial.fidelity, told.trial.seed): told.outcome for told in other.told}
-    pairs = [
-        (told.outcome, theirs[told.trial.fidelity, told.trial.seed])
-        for told in one.told
-        if (told.trial.fidelity, told.trial.seed) in theirs
-    ]
+    pairs = _under_equal_load(one, other)
     return bool(pairs) and all(
         abs(ours - others) <= TWIN * max(ours, others)
         for mine, twin in pairs
         for ours, others in ((mine.bytes_per_s, twin.bytes_per_s), (mine.p50_ns, twin.p50_ns))
     )
+
+
+def are_level(one: Standing, other: Standing) -> bool:
+    """Returns whether neither setting carried more than the other by what is worth it, wherever load was equal."""
+    pairs = _under_equal_load(one, other)
+    return bool(pairs) and all(
+        abs(mine.bytes_per_s - twin.bytes_per_s) <= WORTH * max(mine.bytes_per_s, twin.bytes_per_s)
+        for mine, twin in pairs
+    )
+
+
+def _under_equal_load(one: Standing, other: Standing) -> list[tuple[Outcome, Outcome]]:
+    theirs = {(told.trial.fidelity, told.trial.seed): told.outcome for told in other.told}
+    return [
+        (told.outcome, theirs[told.trial.fidelity, told.trial.seed])
+        for told in one.told
+        if (told.trial.fidelity, told.trial.seed) in theirs
+    ]
 
 
 def _excess(outcome: Outcome, limits: Limits) -> float:

@@ -7,7 +7,7 @@ import pytest
 from fabric.qos import UNKNOWN
 from fabric.tune import Goal, Knobs, Outcome, Trial
 from fabric.tune.journal import Told
-from fabric.tune.standing import Book, Standing, are_twins
+from fabric.tune.standing import Book, Standing, are_level, are_twins
 from tests.unit.tune.worlds import KIB, LIMITS, MIB, outcome
 
 KNOBS = Knobs(4, 4, 64 * KIB, "least-bytes", MIB, MIB)
@@ -31,10 +31,11 @@ def book(*standings: Standing) -> Book:
     return found
 
 
-def test_shares_near_the_limit_are_open_until_six_trials_have_shown_them() -> None:
+def test_shares_near_the_limit_are_open_until_twelve_trials_have_shown_them() -> None:
     assert paused(0.002, 0.009).is_open(LIMITS)
     assert not paused(0.002, 0.009).flaws(LIMITS)
-    late = paused(0.002, 0.009, 0.0095, 0.0099, 0.009, 0.002)
+    assert paused(*(0.002, 0.0135) * 5).is_open(LIMITS)
+    late = paused(*(0.002, 0.0135) * 6)
     assert not late.is_open(LIMITS)
     assert any("may be paused" in flaw for flaw in late.flaws(LIMITS))
 
@@ -61,12 +62,38 @@ def test_twins_are_those_that_did_the_same_under_equal_load() -> None:
 
 def test_a_share_is_the_mean_over_the_time_of_all_trials() -> None:
     """One trial a little above the limit is no flaw; the mean of all is judged, the longer ones heavier."""
-    assert not paused(0.015, 0.001).flaws(LIMITS)
-    assert paused(0.015, 0.007).flaws(LIMITS)
+    assert not paused(0.015, 0.001, 0.002).flaws(LIMITS)
+    assert paused(0.015, 0.007, 0.009).flaws(LIMITS)
     short = Told(Trial(9, KNOBS, 1 / 3, 201), outcome(1e9, paused=0.02))
     assert not Standing(KNOBS, (*paused(0.004, 0.008).told, short)).flaws(LIMITS)
     unknown = standing(outcome(1e9), replace(outcome(1e9), pause_share=UNKNOWN))
     assert "share paused unknown" in unknown.flaws(LIMITS)
+
+
+def test_a_mean_of_one_or_two_whole_trials_fells_only_what_is_far_above_the_limit() -> None:
+    assert not paused(0.005, 0.019).flaws(LIMITS)
+    assert paused(0.005, 0.04).flaws(LIMITS)
+    assert standing(outcome(1e9, paused=0.012), fidelity=1 / 3).flaws(LIMITS)
+
+
+def test_settings_are_level_that_carried_as_much_as_makes_no_difference() -> None:
+    other = replace(KNOBS, depth=64)
+    one, near = standing(outcome(1e9), outcome(2e9)), standing(outcome(1.008e9), outcome(2e9), knobs=other)
+    assert are_level(one, near)
+    assert not are_twins(one, near)
+    assert not are_level(one, standing(outcome(1e9), outcome(2.1e9), knobs=other))
+    assert not are_level(one, standing(outcome(1e9), knobs=other, fidelity=1 / 3))
+
+
+def test_a_setting_that_was_clean_itself_leads_though_it_is_above_one_that_lost() -> None:
+    """Six queues lost, eight did not: bursts that meet are no matter of how many queues there are."""
+    above = replace(KNOBS, queues=8)
+    lost = standing(outcome(1.9e9, lost=58), fidelity=1 / 3)
+    short = standing(outcome(2e9), knobs=above, fidelity=1 / 3)
+    assert not book(lost, short).ranked()
+    found = book(lost, Standing(above, (*short.told, *standing(outcome(2e9), knobs=above).told)))
+    assert [one.knobs for one in found.ranked()] == [above]
+    assert found.is_forbidden(replace(KNOBS, queues=6))
 
 
 def test_a_setting_that_was_measured_under_a_light_load_alone_does_not_lead_by_it() -> None:
