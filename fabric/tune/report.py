@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fabric.qos import UNKNOWN, Known
 from fabric.tune.asking import FULL, baselines
+from fabric.tune.holding import Holding, holdings
 from fabric.tune.knobs import Knobs
 from fabric.tune.model import Advice
 from fabric.tune.outcome import Chosen, Goal, Limits, Outcome, Trial, flaws
@@ -79,6 +80,7 @@ class TuneReport:
         advice: what the model proposed in the end. law: the scaling fit, None where it could not be made.
         stopped: why the search ended, "" while it goes on.
         baselines: as far as they were measured. chosen: None when nothing may be deployed.
+        held_back: the faster settings that one limit alone forbids, most gained first.
     """
 
     goal: Goal
@@ -93,6 +95,7 @@ class TuneReport:
     chosen: Chosen | None
     loss: LossEvidence | None
     stopped: str
+    held_back: tuple[Holding, ...] = ()
 
 
 def make_report(search: Search, book: Book, chosen: Chosen | None) -> TuneReport:
@@ -111,6 +114,7 @@ def make_report(search: Search, book: Book, chosen: Chosen | None) -> TuneReport
         chosen=chosen,
         loss=None if chosen is None else _loss(book, chosen),
         stopped=search.stopped,
+        held_back=holdings(book, search.model, None if chosen is None else chosen.knobs),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from fabric.qos import UNKNOWN, Known
+from fabric.tune.holding import Holding, Limit
 from fabric.tune.knobs import Knobs
 from fabric.tune.outcome import Outcome
 from fabric.tune.report import TuneReport
@@ -29,6 +30,7 @@ def _lines(report: TuneReport) -> Iterator[str]:
         yield f"ended: {report.stopped}"
     yield from _choice(report)
     yield from _model(report)
+    yield from map(_held_back, report.held_back)
     yield ""
     yield f"{'trial':>5} {'fidelity':>8} {'seed':>5} {'GB/s':>8} {'p99 us':>8}  {'setting':<58} why; what is wrong"
     for row in report.rows:
@@ -76,6 +78,15 @@ def _model(report: TuneReport) -> Iterator[str]:
     for point in report.curve:
         fitted = "" if point.fitted is None else f", fit {point.fitted / 1e9:.3f}"
         yield f"  {point.queues:>3} queues: {point.bytes_per_s / 1e9:.3f} GB/s{fitted}"
+
+
+def _held_back(one: Holding) -> str:
+    gain = f" {one.gain:+.0%}," if one.gain else ""
+    begin = (
+        "" if one.kmin_bytes is None or one.limit is not Limit.MARKS else f", marking begins at {_size(one.kmin_bytes)}"
+    )
+    queued = f"up to {_size(one.queued_bytes)} wait at the receiver's port{begin}"
+    return f"held back by {one.limit} alone:{gain} {describe(one.knobs)}; {queued}; to look at: {one.turn}"
 
 
 def _rates(outcome: Outcome) -> str:
