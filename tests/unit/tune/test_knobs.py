@@ -17,9 +17,9 @@ def test_knobs_and_policy_are_one() -> None:
 
 
 def test_what_is_not_tuned_comes_from_the_base() -> None:
-    base = ShardPolicy(dealing="rendezvous", parameters=(Parameter("salt", 3),), cpus=(1, 2))
+    base = ShardPolicy(dealing="rendezvous", parameters=(Parameter("salt", 3),), redeals=3)
     kept = Knobs(2, 4, 64 * KIB, "rendezvous").policy(base)
-    assert (kept.parameters, kept.cpus) == (base.parameters, (1, 2))
+    assert (kept.parameters, kept.redeals) == (base.parameters, 3)
     assert Knobs(2, 4, 64 * KIB, "least-bytes").policy(base).parameters == ()
 
 

@@ -87,13 +87,13 @@ def test_figures_are_well_formed(report: TuneReport, hopeless: TuneReport, draw:
 
 
 def test_a_profile_carries_the_conditions(report: TuneReport) -> None:
-    profile = make_profile(report, MODEL, STAMP, ShardPolicy(cpus=(3,)))
+    profile = make_profile(report, MODEL, STAMP, ShardPolicy(redeals=3))
     assert profile_from_text(profile_to_text(profile)) == profile
     conditions = profile.conditions
     assert conditions is not None
     assert report.chosen is not None
     assert profile.policy.queues == report.chosen.knobs.queues
-    assert profile.policy.cpus == (3,)
+    assert profile.policy.redeals == 3
     assert (conditions.workload, conditions.link_mbps, conditions.fan_in) == ("kv", 100_000, 4)
     assert (conditions.trials, conditions.packets_lost) == (len(report.rows), 0)
 
