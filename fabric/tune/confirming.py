@@ -81,7 +81,7 @@ class Confirmation:
         room = self.left - sum(_lacks(one, PAIRS) for one in known)
         fresh = [one for one in able if not any(_are_kin(one.knobs, other.knobs) for other in chosen)]
         for one in (*begun, *fresh, *able):
-            is_other = not any(one is other or are_twins(one, other) or are_level(one, other) for other in known)
+            is_other = not any(one is other or are_twins(one, other) or self._are_level(one, other) for other in known)
             if len(chosen) < FINALISTS and is_other and _lacks(one, PAIRS) <= room:
                 chosen.append(one)
                 known.append(one)
@@ -107,9 +107,9 @@ class Confirmation:
 
         Else none of many equals is ever done. Nobody where that is level with the default and as near to a limit.
         """
-        level = [one for one in begun if one is begun[0] or are_level(one, begun[0])]
+        level = [one for one in begun if one is begun[0] or self._are_level(one, begun[0])]
         first = max(level, key=lambda one: len(one.at(FULL)))
-        is_default = default is not None and first.is_near(self.book.limits) and are_level(first, default)
+        is_default = default is not None and first.is_near(self.book.limits) and self._are_level(first, default)
         return [] if is_default else [first]
 
     def _calm(self) -> Standing | None:
@@ -119,6 +119,9 @@ class Confirmation:
             return None
         near = [one for one in ranked if one.is_near(self.book.limits)]
         return next((one for one in ranked if not any(one is other or are_twins(one, other) for other in near)), None)
+
+    def _are_level(self, one: Standing, other: Standing) -> bool:
+        return are_level(one, other, self.book.goal)
 
     def _needs(self, one: Standing, *, is_first: bool) -> bool:
         return not self.is_settled(one) if is_first else len(one.at(FULL)) < PAIRS

@@ -246,13 +246,10 @@ def are_twins(one: Standing, other: Standing) -> bool:
     )
 
 
-def are_level(one: Standing, other: Standing) -> bool:
-    """Returns whether neither setting carried more than the other by what is worth it, wherever load was equal."""
-    pairs = _under_equal_load(one, other)
-    return bool(pairs) and all(
-        abs(mine.bytes_per_s - twin.bytes_per_s) <= WORTH * max(mine.bytes_per_s, twin.bytes_per_s)
-        for mine, twin in pairs
-    )
+def are_level(one: Standing, other: Standing, goal: Goal) -> bool:
+    """Returns whether neither setting is better than the other by what is worth it, wherever load was equal."""
+    pairs = [(score(mine, goal), score(twin, goal)) for mine, twin in _under_equal_load(one, other)]
+    return bool(pairs) and all(abs(ours - others) <= WORTH * max(ours, others) for ours, others in pairs)
 
 
 def _under_equal_load(one: Standing, other: Standing) -> list[tuple[Outcome, Outcome]]:

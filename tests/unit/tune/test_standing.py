@@ -79,10 +79,14 @@ def test_a_mean_of_one_or_two_whole_trials_fells_only_what_is_far_above_the_limi
 def test_settings_are_level_that_carried_as_much_as_makes_no_difference() -> None:
     other = replace(KNOBS, depth=64)
     one, near = standing(outcome(1e9), outcome(2e9)), standing(outcome(1.008e9), outcome(2e9), knobs=other)
-    assert are_level(one, near)
+    assert are_level(one, near, Goal.THROUGHPUT)
     assert not are_twins(one, near)
-    assert not are_level(one, standing(outcome(1e9), outcome(2.1e9), knobs=other))
-    assert not are_level(one, standing(outcome(1e9), knobs=other, fidelity=1 / 3))
+    late = standing(
+        *(replace(told.outcome, last_byte_ns=3 * told.outcome.last_byte_ns) for told in near.told), knobs=other
+    )
+    assert not are_level(one, late, Goal.LAST_BYTE)
+    assert not are_level(one, standing(outcome(1e9), outcome(2.1e9), knobs=other), Goal.THROUGHPUT)
+    assert not are_level(one, standing(outcome(1e9), knobs=other, fidelity=1 / 3), Goal.THROUGHPUT)
 
 
 def test_a_setting_that_was_clean_itself_leads_though_it_is_above_one_that_lost() -> None:
