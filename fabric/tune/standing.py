@@ -16,7 +16,7 @@ from fabric.tune.student import half_width
 
 __all__ = ("WORTH", "Book", "Standing", "are_level", "are_twins", "mean_outcome")
 
-EARLY, LENIENCE = 3, 2  # a mean of fewer trials than this at full fidelity may exceed a limit so many times
+EARLY, LENIENCE = 3, 2  # fewer whole trials than this, one of them within limits: their mean may be so much above
 FARTHEST = 1.5  # decades from a limit; beyond it all is equally good or bad
 MOST_FULL = 12  # trials at full fidelity; what is not clear by then is not deployed
 BEHIND = 1 - 1e-6  # of the worth of a twin that was measured more
@@ -37,8 +37,8 @@ class Standing:
         The ends are those of one-sided 95 % intervals over the trials at full fidelity, once there are as many as there
         may be: a share that held by luck is likely to exceed its limit once deployed.
         """
-        judged = limits
-        if 0 < len(self.at(FULL)) < EARLY:
+        judged, whole = limits, [one.outcome for one in self.at(FULL)]
+        if len(whole) < EARLY and any(not flaws(one, limits) for one in whole):
             judged = replace(
                 limits,
                 pause_share_max=LENIENCE * limits.pause_share_max,

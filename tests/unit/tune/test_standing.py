@@ -73,6 +73,7 @@ def test_a_share_is_the_mean_over_the_time_of_all_trials() -> None:
 def test_a_mean_of_one_or_two_whole_trials_fells_only_what_is_far_above_the_limit() -> None:
     assert not paused(0.005, 0.019).flaws(LIMITS)
     assert paused(0.005, 0.04).flaws(LIMITS)
+    assert paused(0.012, 0.013).flaws(LIMITS)
     assert standing(outcome(1e9, paused=0.012), fidelity=1 / 3).flaws(LIMITS)
 
 
