@@ -12,7 +12,8 @@ from fabric.errors import HostError
 from fabric.host.actions import PutFile, StageFile, actions_from_json, command
 from fabric.host.executor import perform
 from fabric.remote.ssh import ExecResult
-from tests.unit.host.model import Model, failed
+from tests.unit.host.answers import failed
+from tests.unit.host.model import Model
 
 __all__ = ("DELAYED", "FOR_GOOD", "Fault", "FaultyModel", "KilledError", "run_folder_is_full")
 
@@ -170,16 +171,16 @@ class FaultyModel(Model):
         super().boot(late=late)
         self.inside = outer
 
-    def _start(self, unit: str) -> ExecResult:
+    def start_unit(self, unit: str) -> ExecResult:
         if self.stubborn and unit not in self.active:
             self.failed_units.add(unit)
             return failed(f"Job for {unit} failed.")
-        return super()._start(unit)
+        return super().start_unit(unit)
 
-    def _command(self, line: str) -> ExecResult:
+    def run_line(self, line: str) -> ExecResult:
         outer, self.inside = self.inside, True
         try:
-            return super()._command(line)
+            return super().run_line(line)
         finally:
             self.inside = outer
 

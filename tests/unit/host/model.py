@@ -15,13 +15,14 @@ from fabric.host.actions import actions_from_json
 from fabric.host.executor import perform
 from fabric.host.nvme.connect import read_connect
 from fabric.remote.ssh import ExecResult
+from tests.unit.host import network, systemd
+from tests.unit.host.answers import FULL, OK, failed
 from tests.unit.host.keeper import asks_for_the_lock, keep
+from tests.unit.host.network import Netdev
 from tests.unit.host.nvmet import Nvmet
+from tests.unit.host.systemd import UNITS
 
-UNITS = "/etc/systemd/system"
-OK = ExecResult(0, "", "")
 RUN = "/run/fabricctl"
-FULL = "No space left on device"
 _LOOKS = ("test", "cat", "ls", "stat", "grep", "find", "readlink", "true", "ibv_devinfo", "python3", "journalctl")
 
 
@@ -33,20 +34,6 @@ _FOLDERS = (
 
 def _with_parents(path: str) -> list[PurePosixPath]:
     return [PurePosixPath(path), *PurePosixPath(path).parents]
-
-
-def failed(text: str, status: int = 1) -> ExecResult:
-    return ExecResult(status, "", text)
-
-
-@dataclass
-class Netdev:
-    """One netdev, as hardware and kernel make it."""
-
-    mtu: int = 1500
-    up: bool = False
-    addresses: list[str] = field(default_factory=list)
-    parent: str = ""
 
 
 @dataclass
@@ -291,7 +278,7 @@ class Model:
     def _do_ln(self, words: list[str], _: bytes) -> ExecResult:
         to, path = words[-2:]
         traddr = self.nvmet.values.get(path.partition("/subsystems/")[0] + "/addr_traddr", "")
-        if "/ports/" in path and not any(self._has_address(dev, traddr) for dev in self.rdma.values()):
+        if "/ports/" in path and not any(network.has_address(self, dev, traddr) for dev in self.rdma.values()):
             return failed("Cannot assign requested address")
         return self.nvmet.link(path, to)
 
@@ -303,44 +290,14 @@ class Model:
 
     # --- network ---
 
-    def _has_address(self, netdev: str, address: str) -> bool:
-        own = [self.netdevs[netdev], *(one for one in self.netdevs.values() if one.parent == netdev)]
-        return any(one.up and address in {text.partition("/")[0] for text in one.addresses} for one in own)
-
     def _do_ip(self, words: list[str], _: bytes) -> ExecResult:
-        if words[:2] == ["-j", "address"]:
-            return ExecResult(0, json.dumps([self._row(*one) for one in self.netdevs.items()]), "")
-        name = words[words.index("dev") + 1]
-        own = self.netdevs.get(name)
-        if own is None:
-            return failed("Cannot find device")
-        if words[:2] == ["link", "set"]:
-            if words[4:] == ["up"] and own.parent and not self.netdevs[own.parent].up:
-                return failed("RTNETLINK answers: Network is down")
-            self._link(own, name, words[4:])
-        elif words[:2] == ["address", "replace"] and words[2] not in own.addresses:
-            own.addresses.append(words[2])
-        return OK
+        return network.ip(self, words)
 
-    def _link(self, own: Netdev, name: str, words: list[str]) -> None:
-        if words[0] == "mtu":
-            own.mtu = int(words[1])
-            for device, netdev in self.rdma.items():
-                if netdev == name:
-                    self.active_mtu[device] = self._path_mtu(own.mtu)
-        else:
-            own.up = words[0] == "up"
+    def _do_rdma(self, words: list[str], _: bytes) -> ExecResult:
+        return network.rdma(self, words)
 
-    @staticmethod
-    def _path_mtu(mtu: int) -> int:
-        return next(one for one in (4096, 2048, 1024, 512, 256) if one <= mtu - 96)
-
-    @staticmethod
-    def _row(name: str, own: Netdev) -> dict[str, object]:
-        places = [one.partition("/") for one in own.addresses]
-        info = [{"family": "inet", "local": one, "prefixlen": int(size)} for one, _, size in places]
-        row: dict[str, object] = {"ifname": name, "mtu": own.mtu, "flags": ["UP"] if own.up else [], "addr_info": info}
-        return row | ({"link": own.parent} if own.parent else {})
+    def _do_ibv_devinfo(self, words: list[str], _: bytes) -> ExecResult:
+        return network.ibv_devinfo(self, words)
 
     def _keep(self, path: str, text: str) -> None:
         self.files[path] = (text, 0o644)
@@ -363,35 +320,6 @@ class Model:
             return ExecResult(0, "\n".join(self.cm[device]) + "\n", "") if device in self.cm else failed("")
         rows = [(f"/sys/class/nvme-subsystem/{name}", *one.split(" ")) for name, one in self._subsystems().items()]
         return ExecResult(0, "".join(f"{p}/subsysnqn:{nqn}\n{p}/iopolicy:{policy}\n" for p, nqn, policy in rows), "")
-
-    def _do_rdma(self, words: list[str], _: bytes) -> ExecResult:
-        if words[:2] == ["-j", "link"]:
-            rows = [{"ifname": dev, "port": 1, "state": "ACTIVE", "netdev": net} for dev, net in self.rdma.items()]
-            return ExecResult(0, json.dumps(rows), "")
-        name = words[2]
-        if words[1] == "delete":
-            if self.rdma.pop(name, None) is None:
-                return failed("Invalid argument")
-            self.cm.pop(name, None)
-            return OK
-        if words[1] != "add":
-            return failed("no such command")
-        netdev = words[words.index("netdev") + 1]
-        if "rdma_rxe" not in self.modules or name in self.rdma or netdev not in self.netdevs:
-            return failed("Invalid argument")
-        if self.netdevs[netdev].parent:  # Linux rxe_newlink: on top of a real device only
-            return failed("Invalid argument")
-        self.rdma[name] = netdev
-        self.cm[name] = ["RoCE v2", "0"]
-        self.active_mtu[name] = self._path_mtu(self.netdevs[self.rdma[name]].mtu)
-        return OK
-
-    def _do_ibv_devinfo(self, words: list[str], _: bytes) -> ExecResult:
-        name = words[-1] if words else ""
-        if name not in self.rdma:
-            return failed("No IB devices found")
-        text = f"hca_id:\t{name}\n\tfw_ver:\t0\n\t\tport:\t1\n\t\t\tstate:\tPORT_ACTIVE (4)\n"
-        return ExecResult(0, f"{text}\t\t\tactive_mtu:\t{self.active_mtu[name]} (5)\n", "")
 
     def _do_modprobe(self, words: list[str], _: bytes) -> ExecResult:
         names = [word.replace("-", "_") for word in words if not word.startswith("-")]
@@ -418,7 +346,9 @@ class Model:
         address = f"traddr={traddr},trsvcid={options['trsvcid']}" + (f",host_traddr={source}" if source else "")
         if any((one["subsysnqn"], one["address"]) == (nqn, address) for one in self.controllers.values()):
             return failed("Failed to write to /dev/nvme-fabrics: already connected")
-        if (nqn, traddr) not in self.reachable or not any(self._has_address(d, source) for d in self.rdma.values()):
+        if (nqn, traddr) not in self.reachable or not any(
+            network.has_address(self, d, source) for d in self.rdma.values()
+        ):
             return failed("could not add new controller: failed to connect")
         name = next(f"nvme{at}" for at in range(99) if f"nvme{at}" not in self.controllers)
         self.controllers[name] = {
@@ -456,93 +386,21 @@ class Model:
         return OK
 
     def _do_systemctl(self, words: list[str], _: bytes) -> ExecResult:
-        verb, units = words[0], [word for word in words[1:] if word.endswith(".service")]
-        if verb == "show":
-            blocks = [self._shown(unit) for unit in units]
-            return ExecResult(0, "\n".join(blocks), "")
-        if verb == "is-active":
-            return OK if units[0] in self.active else failed("", 3)
-        if verb == "daemon-reload":
-            self.loaded = {}
-            return OK
-        if verb == "reset-failed":
-            if units[0] not in self.failed_units:
-                return failed(f"Failed to reset failed state of unit {units[0]}: Unit {units[0]} not loaded.")
-            self.failed_units.discard(units[0])
-            return OK
-        for unit in units:
-            if f"{UNITS}/{unit}" not in self.files and unit not in self.active:
-                return failed(f"Unit file {unit} does not exist.")
-        return self._units(words, units)
+        return systemd.systemctl(self, words)
 
     def _do_journalctl(self, words: list[str], _: bytes) -> ExecResult:
         return ExecResult(0, self.journal.get(words[-1].removeprefix("--unit="), ""), "")
 
-    def _shown(self, unit: str) -> str:
-        is_file = f"{UNITS}/{unit}" in self.files
-        state = ("enabled" if unit in self.enabled else "disabled") if is_file else ""
-        now = "active" if unit in self.active else "activating" if self._is_tried(unit) else "inactive"
-        is_stale = is_file and self.loaded.get(unit, "") not in {"", self.files[f"{UNITS}/{unit}"][0]}
-        reload = "yes" if is_stale else "no"
-        return f"Id={unit}\nActiveState={now}\nUnitFileState={state}\nNeedDaemonReload={reload}\n"
+    def start_unit(self, unit: str) -> ExecResult:
+        """Starts a unit."""
+        return systemd.start(self, unit)
 
-    def _is_tried(self, unit: str) -> bool:
-        return unit in self.failed_units and self._unit_lines(unit, "Restart") == ["on-failure"]
-
-    def _units(self, words: list[str], units: list[str]) -> ExecResult:
-        verb, done = words[0], []
-        for unit in units:
-            if verb == "enable" and self.is_full and unit not in self.enabled:
-                done.append(failed(FULL))
-            elif verb == "enable":
-                self.enabled.add(unit)
-            elif verb == "disable":
-                self.enabled.discard(unit)
-                done += [self._stop(unit)] if "--now" in words else []
-            elif verb == "stop":
-                done.append(self._stop(unit))
-            elif "--no-block" in words:
-                self._start(unit)
-            elif verb in {"start", "restart"}:
-                done += [self._stop(unit)] if verb == "restart" else []
-                done.append(self._start(unit))
-        return next((one for one in done if not one.ok), OK)
-
-    def _unit_lines(self, unit: str, key: str) -> list[str]:
-        text = self.loaded.setdefault(unit, self.files.get(f"{UNITS}/{unit}", ("", 0))[0])
-        return [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{key}=")]
-
-    def _start(self, unit: str) -> ExecResult:
-        if unit in self.active:
-            return OK
-        for other in " ".join(self._unit_lines(unit, "Wants")).split():
-            if f"{UNITS}/{other}" in self.files:
-                self._start(other)
-        for line in (*self._unit_lines(unit, "ExecStartPre"), *self._unit_lines(unit, "ExecStart")):
-            done = self._command(line.removeprefix("-"))
-            self.journal[unit] = self.journal.get(unit, "") + (f"{done.stderr}\n" if done.stderr else "")
-            if not done.ok and not line.startswith("-"):
-                self.failed_units.add(unit)
-                return failed(f"Job for {unit} failed.")
-        self.failed_units.discard(unit)
-        self.active.add(unit)
-        return OK
-
-    def _stop(self, unit: str) -> ExecResult:
-        if self._is_tried(unit):
-            self.failed_units.discard(unit)
-        if unit in self.active:
-            self.active.discard(unit)
-            for line in self._unit_lines(unit, "ExecStop"):
-                self._command(line.removeprefix("-"))
-        return OK
-
-    def _command(self, line: str) -> ExecResult:
+    def run_line(self, line: str) -> ExecResult:
         words = [word.replace("%%", "%") for word in shlex.split(line)]
         if words[0].endswith("/nvme"):
             return self._do_nvme(words[1:], b"")
         if words[0].endswith("/systemctl"):
-            return self._do_systemctl(words[1:], b"")
+            return systemd.systemctl(self, words[1:])
         if words[2] not in self.files:
             return failed("No such file or directory")
         actions = actions_from_json(json.loads(self.files[words[2]][0])["actions"])
@@ -574,7 +432,7 @@ class Model:
         missing = {late: self.netdevs.pop(late)} if late else {}
         order = sorted(self.enabled, key=lambda one: ("qos" not in one, "link" not in one))
         for unit in order:
-            self._start(unit)
+            self.start_unit(unit)
         self.netdevs |= missing
         for unit in reversed(order):  # dependents first: they fail once more
             self.retry(unit)
@@ -583,8 +441,8 @@ class Model:
 
     def retry(self, unit: str) -> None:
         """Starts a unit that failed and that systemd tries again."""
-        if self._is_tried(unit):
-            self._start(unit)
+        if systemd.is_tried(self, unit):
+            self.start_unit(unit)
 
     def snapshot(self) -> dict[str, object]:
         """Returns all state but loaded modules, what fabricctl keeps of its runs until a boot, and what was asked."""

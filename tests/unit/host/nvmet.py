@@ -3,19 +3,15 @@
 from dataclasses import dataclass, field
 
 from fabric.remote.ssh import ExecResult
+from tests.unit.host.answers import OK, failed
 
 ROOT = "/sys/kernel/config/nvmet"
-OK = ExecResult(0, "", "")
 _BELOW = {"subsystems": ("namespaces", "allowed_hosts"), "ports": ("subsystems",)}
 _ATTRIBUTES = {
     "subsystems": {"attr_allow_any_host": "0", "attr_serial": ""},
     "namespaces": {"device_path": "(null)", "device_uuid": "", "enable": "0"},
     "ports": {"addr_trtype": "", "addr_adrfam": "", "addr_traddr": "", "addr_trsvcid": ""},
 }
-
-
-def refused(text: str) -> ExecResult:
-    return ExecResult(1, "", text)
 
 
 @dataclass
@@ -38,7 +34,7 @@ class Nvmet:
         """Makes one folder with what the kernel puts into it."""
         parent, _, _ = path.rpartition("/")
         if parent not in self.paths or path in self.paths:
-            return refused("No such file or directory")
+            return failed("No such file or directory")
         kind = parent.rpartition("/")[2]
         self.paths |= {path, *(f"{path}/{child}" for child in _BELOW.get(kind, ()))}
         self.values |= {f"{path}/{name}": text or self._drawn(name) for name, text in _ATTRIBUTES.get(kind, {}).items()}
@@ -55,7 +51,7 @@ class Nvmet:
         """Removes one folder; one that is in use stays."""
         kept = {f"{path}/{child}" for child in _BELOW.get(path.split("/")[-2], ())}
         if path not in self.paths or self._below(path) - kept or path in self.links.values():
-            return refused("Device or resource busy")
+            return failed("Device or resource busy")
         self.paths -= {path, *kept}
         self.values = {key: text for key, text in self.values.items() if key.rpartition("/")[0] != path}
         return OK
@@ -63,11 +59,11 @@ class Nvmet:
     def link(self, path: str, to: str) -> ExecResult:
         """Links a host or a subsystem."""
         if to not in self.paths or path.rpartition("/")[0] not in self.paths:
-            return refused("No such file or directory")
+            return failed("No such file or directory")
         if "/allowed_hosts/" in path:
             subsystem = path.partition("/allowed_hosts/")[0]
             if self.values[f"{subsystem}/attr_allow_any_host"] == "1":
-                return refused("Invalid argument")
+                return failed("Invalid argument")
         self.paths.add(path)
         self.links[path] = to
         return OK
@@ -81,13 +77,13 @@ class Nvmet:
         """Writes an attribute by the kernel's rules."""
         folder, _, name = path.rpartition("/")
         if path not in self.values:
-            return refused("No such file or directory")
+            return failed("No such file or directory")
         if name == "attr_allow_any_host" and text == "1" and self._below(f"{folder}/allowed_hosts"):
-            return refused("Invalid argument")
+            return failed("Invalid argument")
         if name in {"device_path", "device_uuid"} and self.values[f"{folder}/enable"] == "1":
-            return refused("Device or resource busy")
+            return failed("Device or resource busy")
         if name.startswith("addr_") and self._below(f"{folder}/subsystems"):
-            return refused("Permission denied")
+            return failed("Permission denied")
         self.values[path] = text
         return OK
 

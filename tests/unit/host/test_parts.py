@@ -17,7 +17,8 @@ from fabric.host.nvme.target import read_target, target_actions
 from fabric.host.units import LINK_UNIT, QOS_UNIT, TARGET_UNIT, connection_unit
 from fabric.plan.model import HostPlan
 from fabric.state.host import NvmetPort, NvmetState, NvmetSubsystem
-from tests.unit.host.model import Model, Netdev
+from tests.unit.host.model import Model
+from tests.unit.host.network import Netdev
 from tests.unit.host.nics import nic
 
 UUID = "00000000-0000-4000-8000-000000000001"
