@@ -34,7 +34,7 @@ from fabric.state.host import NvmetState, NvmetSubsystem
 from fabric.workflow.ansible_host import HostTask, host_part
 from fabric.workflow.hosts import changes_of, prepare_back, results_of, write_intents
 from tests.unit.host.faulty import FOR_GOOD, Fault, FaultyModel, KilledError, run_folder_is_full
-from tests.unit.host.test_parts import HOST, KV1, KV2, ONE, PUBLISHED, TARGET
+from tests.unit.host.intents import HOST, KV1, KV2, ONE, PUBLISHED, TARGET
 
 __all__ = ("CASES", "Case", "Fault", "FaultyModel", "Row", "World", "cases", "judged", "table", "tuned", "wider")
 

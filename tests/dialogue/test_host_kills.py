@@ -19,7 +19,7 @@ from fabric.state import Outcome
 from fabric.workflow.hosts import results_of
 from tests.dialogue.modelhosts import ModelHost, model_hosts
 from tests.unit.host.faulty import FaultyModel
-from tests.unit.host.test_parts import KV1
+from tests.unit.host.intents import KV1
 
 FABRICCTL = Path(sys.executable).with_name("fabricctl")
 SETS_THE_NIC = '"put-file", "path": "/etc/systemd/system/fabricctl-link.service"'  # the agent puts it

@@ -5,8 +5,8 @@ from dataclasses import replace
 from fabric.clock import FakeClock
 from fabric.host import HostIntent, Part, apply_part, design_part, revert_part
 from fabric.host.units import IOPOLICY_RULES
+from tests.unit.host.intents import HOST, KV1, UUID, ready
 from tests.unit.host.model import Model
-from tests.unit.host.test_parts import HOST, KV1, UUID, ready
 
 
 def wanting(policy: str) -> HostIntent:

@@ -6,8 +6,8 @@ import pytest
 
 from fabric.host import HostIntent, Part, design_part, read_host
 from fabric.remote.ssh import ExecResult
+from tests.unit.host.intents import HOST, TARGET, UUID, parts, ready
 from tests.unit.host.model import Model
-from tests.unit.host.test_parts import HOST, TARGET, UUID, parts, ready
 
 _MOST = {"all": 5, Part.NIC: 5, Part.TARGET: 3, Part.CONNECT: 5}
 

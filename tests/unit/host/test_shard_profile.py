@@ -11,9 +11,9 @@ from fabric.policy import PROFILE_PATH, ShardPolicy, ShardProfile, profile_to_te
 from fabric.qos import UNKNOWN, Known
 from fabric.remote.ssh import ExecResult
 from fabric.state import Status
+from tests.unit.host.intents import HOST, UUID, ready
 from tests.unit.host.model import Model
 from tests.unit.host.right import report
-from tests.unit.host.test_parts import HOST, UUID, ready
 
 TEXT = profile_to_text(ShardProfile(ShardPolicy(queues=6)))
 TUNED = replace(HOST, shard_profile=TEXT)

@@ -13,7 +13,7 @@ from fabric.state import DeviceResult
 from fabric.workflow.hosts import results_of
 from tests.faults_table_hosts import Fault, FaultyModel, World, tuned, wider
 from tests.unit.host.faulty import KilledError
-from tests.unit.host.test_parts import HOST, KV1, KV2, TWO
+from tests.unit.host.intents import HOST, KV1, KV2, TWO
 
 FAR = Holder("20261129-170000-provision", "another-boot/4026531836/17/99", "another-boot/4026531836/18/99", "you@there")
 

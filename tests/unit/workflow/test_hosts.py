@@ -30,8 +30,8 @@ from fabric.workflow.hosts import (
     task_result,
     write_intents,
 )
+from tests.unit.host.intents import HOST, TARGET, bare, parts
 from tests.unit.host.right import report, site
-from tests.unit.host.test_parts import HOST, TARGET, bare, parts
 
 CHANGE = PartChange(
     "host1",
