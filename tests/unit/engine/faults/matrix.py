@@ -15,6 +15,7 @@ from typing import NamedTuple
 from fabric.engine.nvmeof.errors import NotReadyError
 from fabric.engine.nvmeof.host.states import ControllerState, QueueState
 from fabric.errors import EngineError
+from tests.unit.engine.faults.plan import MS, SECOND, Kind, Operation, Plan
 from tests.unit.engine.faults.states import (
     ABSENT,
     OPS,
@@ -25,7 +26,7 @@ from tests.unit.engine.faults.states import (
     queue_scene,
 )
 from tests.unit.engine.faults.troubles import TROUBLES, Trouble, restore
-from tests.unit.engine.faults.world import MS, SECOND, Kind, Operation, Plan, World
+from tests.unit.engine.faults.world import World
 
 WAYS = (True, False)  # memory by key, as on RDMA; by command id, as on TCP
 

@@ -22,8 +22,9 @@ from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
 from fabric.engine.nvmeof.wire.status import DISPOSITIONS, DNR
 from fabric.engine.transport.faults import Fault, FaultKind
 from fabric.engine.transport.shape import Latency, Shape
+from tests.unit.engine.faults.plan import MS, SECOND, Kind, Operation, Plan
 from tests.unit.engine.faults.rough import Item, Warp, changed
-from tests.unit.engine.faults.world import MS, SECOND, Kind, Operation, Plan, World
+from tests.unit.engine.faults.world import World
 from tests.unit.engine.nvmeof.rig import NQN
 
 # Without a digest nobody below the reader can see these two: what they cost is in the matrix.

@@ -12,8 +12,9 @@ from fabric.engine.nvmeof.target import PushData, Respond
 from fabric.engine.transport.faults import Fault, FaultKind
 from fabric.engine.transport.shape import Latency, Shape
 from tests.unit.engine.faults.blocks import BLOCK
+from tests.unit.engine.faults.plan import MS, SECOND, HangError, Kind, Operation, Plan
 from tests.unit.engine.faults.rough import Item
-from tests.unit.engine.faults.world import MS, SECOND, HangError, Kind, Operation, Plan, World
+from tests.unit.engine.faults.world import World
 
 LATENCY_NS = 10 * MS
 PLAN: Mapping[str, object] = MappingProxyType(

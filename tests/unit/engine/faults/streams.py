@@ -24,7 +24,7 @@ from fabric.engine.transport.tcp import ServerConfig, TcpConfig, TcpServer, TcpT
 from fabric.errors import EngineError
 from fabric.policy import ShardPolicy, fit
 from tests.unit.engine.faults.blocks import BLOCK, Store
-from tests.unit.engine.faults.world import MS, SECOND, Clock
+from tests.unit.engine.faults.plan import MS, SECOND, Clock
 from tests.unit.engine.nvmeof.rig import HOST_ID, HOST_NQN, NQN
 
 KEY = (NQN, 1)

@@ -10,9 +10,10 @@ from fabric.engine.transport.faults import Fault, FaultKind
 from fabric.engine.transport.shape import Latency, Shape
 from fabric.errors import EngineError
 from tests.unit.engine.client.rig import POLICY, Hand, in_memory
+from tests.unit.engine.faults.plan import MS, SECOND, Kind
 from tests.unit.engine.faults.rough import Item, straight
 from tests.unit.engine.faults.states import CommandState, command_scene
-from tests.unit.engine.faults.world import MS, SECOND, Kind, world
+from tests.unit.engine.faults.world import world
 from tests.unit.engine.nvmeof.rig import NAMESPACE, NQN, Rig, config
 
 FLOOD = 20

@@ -8,8 +8,8 @@ import pytest
 from fabric.engine.client import Engine, Read, Write
 from fabric.errors import EngineError
 from tests.unit.engine.faults.blocks import BLOCK, GARBAGE, holds, split
+from tests.unit.engine.faults.plan import SECOND
 from tests.unit.engine.faults.streams import KEY, Meddling, Side, Streams, streams
-from tests.unit.engine.faults.world import SECOND
 
 pytestmark = pytest.mark.no_cover  # long and alike: tracing them would double `make test`, and shows nothing new
 

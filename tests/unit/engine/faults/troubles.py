@@ -23,8 +23,9 @@ from fabric.engine.nvmeof.wire.completion import CQE_BYTES, Cqe
 from fabric.engine.nvmeof.wire.identify import IdentifyNamespace
 from fabric.engine.nvmeof.wire.status import DISPOSITIONS, DNR, Disposition
 from fabric.engine.transport.faults import Fault, FaultKind
+from tests.unit.engine.faults.plan import MS, SECOND
 from tests.unit.engine.faults.rough import Item, Warp, changed
-from tests.unit.engine.faults.world import MS, SECOND, World
+from tests.unit.engine.faults.world import World
 from tests.unit.engine.nvmeof.rig import NQN
 
 BLIND = frozenset({FaultKind.LOSE_DATA, FaultKind.CORRUPT})  # without a digest only the reader's own check sees these
