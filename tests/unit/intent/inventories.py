@@ -43,6 +43,11 @@ def small() -> Devices:
     )
 
 
+def cabled(*links: dict[str, Json]) -> list[Json]:
+    """Returns the links, and then the one of the target."""
+    return [*links, {"a": "leaf1:Ethernet2", "b": "kv1:ens1"}]
+
+
 def raw(
     devices: Devices, *, hidden: Sequence[tuple[str, str]] = (), problems: tuple[RawProblem, ...] = ()
 ) -> RawInventory:
