@@ -4,107 +4,22 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from fabric.lab.wire import FaultRule, PacketKind, Platform, WireFault
-from fabric.qos import (
-    Aqm,
-    AqmKind,
-    DeviceQos,
-    PfcMode,
-    PortPfc,
-    PortWatchdog,
-    Threshold,
-    WatchdogAction,
-    dscp_map,
-)
+from fabric.qos import Aqm, AqmKind, DeviceQos, PfcMode, PortPfc, PortWatchdog, Threshold, WatchdogAction, dscp_map
 from fabric.state import CounterSet, Missing, Snapshot, SourceKind
-from fabric.verify import (
-    End,
-    Evidence,
-    FlawSummary,
-    Hop,
-    JobSummary,
-    LinkPath,
-    StreamSummary,
-    TrafficClass,
-)
+from fabric.verify import End, Evidence, FlawSummary, Hop, JobSummary, LinkPath, StreamSummary, TrafficClass
 from tests.unit.lab.wire.wiring import device
 from tests.verify_plant.endpoint import Machine
 from tests.verify_plant.frames import CM, PAYLOAD_BYTES, READ_REQUEST, SEND, WRITE, Framer, lossy
 from tests.verify_plant.queuepair import QueuePair
+from tests.verify_plant.truth import BAR_1, INCAST, KINDS, POOR, Fault, Truth
 from tests.verify_plant.world import RATE_BPS, World
 
 FRAMES = re.compile(r"(statistics\.)?[rt]x_(packets|errors|discards)(_phy)?")
 MS = 1_000_000
 US = 1_000
 LOSSLESS = 3
-
-
-class Fault(StrEnum):
-    """What is planted, the list of bar 1."""
-
-    NONE = "none"
-    NTH = "nth-packet-dropped"
-    RANDOM = "random-loss"
-    MISCLASSIFIED = "misclassified-dscp"
-    PFC_OFF = "pfc-off"
-    WATCHDOG = "watchdog-trip"
-    FLAP = "port-flap"
-    CORRUPT = "payload-corrupted"
-    RESET = "counter-reset"
-    REBOOT = "host-reboot"
-    UNAVAILABLE = "counters-unavailable"
-    HEADROOM = "headroom-too-small"
-    DEAF = "nic-ignores-pauses"
-    REORDERED = "packets-overtaken"
-    SLOW = "slow-host"
-
-
-BAR_1 = tuple(Fault)[:11]
-MORE = (Fault.HEADROOM, Fault.DEAF, Fault.REORDERED, Fault.SLOW)
-INCAST = frozenset({Fault.PFC_OFF, Fault.HEADROOM, Fault.DEAF})
-POOR = frozenset({Fault.NONE, Fault.NTH, Fault.RANDOM, Fault.FLAP, Fault.CORRUPT})  # need no switch's counters
-CAUSE = {
-    Fault.NTH: "loss-on-cable",
-    Fault.RANDOM: "loss-on-cable",
-    Fault.MISCLASSIFIED: "dscp-misclassified",
-    Fault.PFC_OFF: "pfc-off",
-    Fault.WATCHDOG: "watchdog-tripped",
-    Fault.FLAP: "link-flap",
-    Fault.CORRUPT: "payload-corrupted",
-    Fault.HEADROOM: "headroom-overflow",
-    Fault.DEAF: "pause-ignored",
-    Fault.REORDERED: "reordering",
-}
-KINDS = (
-    PacketKind.SEND,
-    PacketKind.WRITE,
-    PacketKind.READ_REQUEST,
-    PacketKind.READ_RESPONSE,
-    PacketKind.ACK,
-    PacketKind.CNP,
-    PacketKind.CM,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """What really happened.
-
-    Attributes:
-        lost: packets of the class that went on a cable and came off none. flaws: payloads that were wrong.
-        places: any of these in the place of a finding is right. device: whose counters are void or gone.
-        struck: whether the fault did anything. counts_ports: whether every port's frames were counted.
-    """
-
-    fault: Fault
-    lost: int
-    flaws: int
-    places: tuple[str, ...] = ()
-    device: str = ""
-    struck: bool = True
-    counts_ports: bool = False
 
 
 @dataclass(slots=True)

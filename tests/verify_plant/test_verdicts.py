@@ -10,8 +10,9 @@ from fabric.qos import UNKNOWN
 from fabric.serial import from_json, to_json
 from fabric.verify import Evidence, Verdict, VerdictStatus, judge, verdict_text
 from fabric.verify.bound import exact_zero, upper_bound
-from tests.verify_plant.scenario import BAR_1, CAUSE, KINDS, MORE, Fault, Run
+from tests.verify_plant.scenario import Run
 from tests.verify_plant.trial import RUNS, Trial, trial
+from tests.verify_plant.truth import BAR_1, CAUSE, KINDS, MORE, Fault
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]  # long and alike: tracing them would double their time
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fabric.verify import Verdict, VerdictStatus, judge
-from tests.verify_plant.scenario import CAUSE, Fault, Run, Truth
+from tests.verify_plant.scenario import Run
+from tests.verify_plant.truth import CAUSE, Fault, Truth
 
 RUNS = int(os.environ.get("FABRIC_VERIFY_RUNS", "200"))
 ON_ONE_CABLE = frozenset({Fault.NTH, Fault.RANDOM, Fault.FLAP})
