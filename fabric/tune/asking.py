@@ -7,7 +7,7 @@ from fabric.policy import ShardPolicy
 from fabric.tune.knobs import Knobs, Space, connect_defaults, serial
 from fabric.tune.path import PathModel
 
-__all__ = ("BASELINES", "CONNECT", "DEFAULT", "FIRST_SEED", "FULL", "MIDDLE", "SERIAL", "Ask", "baselines")
+__all__ = ("BASELINES", "CONNECT", "DEFAULT", "FIRST_SEED", "FULL", "MIDDLE", "SERIAL", "Ask", "baselines", "defaults")
 
 CONNECT, DEFAULT, SERIAL = "nvme connect", "default policy", "one queue, serial"
 BASELINES: Final = (CONNECT, DEFAULT, SERIAL)
@@ -39,3 +39,9 @@ def baselines(space: Space, model: PathModel) -> dict[str, Knobs]:
         DEFAULT: policy,
         SERIAL: serial(mdts),
     }
+
+
+def defaults(space: Space, model: PathModel) -> tuple[Knobs, Knobs]:
+    """Returns what is deployed where nobody tunes: that of the kernel, and that of the policy."""
+    named = baselines(space, model)
+    return named[CONNECT], named[DEFAULT]

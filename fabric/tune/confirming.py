@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fabric.tune.asking import CONNECT, DEFAULT, FIRST_SEED, FULL, Ask, baselines
+from fabric.tune.asking import FIRST_SEED, FULL, Ask, defaults
 from fabric.tune.knobs import Knobs, Space
 from fabric.tune.path import PathModel
 from fabric.tune.standing import WORTH, Book, Standing, are_level, are_twins
@@ -133,8 +133,8 @@ class Confirmation:
 
     def _default(self) -> Standing | None:
         """Returns the best default, and whoever has begun to be measured for that stays it."""
-        named = baselines(self.space, self.model)
-        found = [one for one in self.book.ranked() if one.knobs in (named[CONNECT], named[DEFAULT])]
+        named = defaults(self.space, self.model)
+        found = [one for one in self.book.ranked() if one.knobs in named]
         return max(found, key=lambda one: len(one.at(FULL)), default=None)
 
     def _is_certain(self) -> bool:

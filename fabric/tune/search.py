@@ -7,7 +7,7 @@
 | baselines | 1/3 | `nvme connect`, the default policy, one queue serial, and where the model would begin |
 | scaling | 1/3 | up to five counts of queues for the scaling law; the model proposes again with it |
 | hypercube | 1/3 | hills that no model knows |
-| halving | 1 | the best of what was seen at 1/3 |
+| halving | 1 | the best of what was seen at 1/3, and a default that pauses or marks alone speak against |
 | refinement | 1/3 | what the surrogate promises most of, near the leader; in between anywhere, steps, the estimator |
 | confirmation | 1 | the leaders and the best default, interleaved, over equal seeds |
 
@@ -26,7 +26,7 @@ from itertools import islice
 from math import inf, log
 
 from fabric.qos import known
-from fabric.tune.asking import BASELINES, FIRST_SEED, FULL, Ask, baselines
+from fabric.tune.asking import BASELINES, FIRST_SEED, FULL, Ask, baselines, defaults
 from fabric.tune.confirming import PAIRS, Confirmation
 from fabric.tune.essence import Essence, essence, essences
 from fabric.tune.knobs import Knobs, Space
@@ -135,6 +135,11 @@ class Search:
         for one in [one for one in self.book.ranked() if not one.at(FULL)][:HALVED]:
             if not self._is_doomed(one.knobs):
                 yield Ask(one.knobs, FULL, FIRST_SEED, "halving")
+        leader = self.book.leader()
+        for knobs in defaults(self.space, self.model):  # a short trial by itself is too little to write them off
+            one = self.book[knobs]
+            if one.may_recover(self.book.limits) and (not leader or self.book.worth(one) > self.book.worth(leader)):
+                yield Ask(knobs, FULL, FIRST_SEED, "halving")
 
     def _refine(self) -> Iterator[Ask]:
         self._mature = len(self.book.told)

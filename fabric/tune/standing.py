@@ -84,6 +84,17 @@ class Standing:
         worst = max(_excess(one, limits) for one in self._judged())
         return max(worst, 0.1) if self.flaws(limits) else min(worst, -0.01)
 
+    def may_recover(self, limits: Limits) -> bool:
+        """Returns whether short trials alone speak against it, and a whole one without pauses or marks would clear it."""
+        last = self.told[-1]
+        clean = replace(last.outcome, pause_share=0.0, marks_share=0.0)
+        whole = Told(replace(last.trial, fidelity=FULL), clean)
+        return (
+            not self.at(FULL)
+            and bool(self.flaws(limits))
+            and not Standing(self.knobs, (*self.told, whole)).flaws(limits)
+        )
+
     @property
     def has_lost(self) -> bool:
         """Returns whether it is known to have lost; UNKNOWN says nothing of other settings."""

@@ -77,6 +77,15 @@ def test_a_mean_of_one_or_two_whole_trials_fells_only_what_is_far_above_the_limi
     assert standing(outcome(1e9, paused=0.012), fidelity=1 / 3).flaws(LIMITS)
 
 
+def test_a_short_trial_by_itself_may_be_made_good_by_a_whole_one() -> None:
+    short = standing(outcome(1e9, paused=0.05), fidelity=1 / 3)
+    assert short.may_recover(LIMITS)
+    assert not standing(outcome(1e9, paused=0.4), fidelity=1 / 3).may_recover(LIMITS)
+    assert not standing(outcome(1e9, lost=1), fidelity=1 / 3).may_recover(LIMITS)
+    assert not standing(outcome(1e9), fidelity=1 / 3).may_recover(LIMITS)
+    assert not paused(0.012, 0.013).may_recover(LIMITS)
+
+
 def test_settings_are_level_that_carried_as_much_as_makes_no_difference() -> None:
     other = replace(KNOBS, depth=64)
     one, near = standing(outcome(1e9), outcome(2e9)), standing(outcome(1.008e9), outcome(2e9), knobs=other)

@@ -9,7 +9,8 @@ import pytest
 from fabric.errors import EnvironmentMissingError, FabricError
 from fabric.qos import UNKNOWN
 from fabric.tune import Goal, Knobs, Limits, Outcome, PathModel, Space, Tuner, connect_defaults
-from tests.unit.tune.worlds import KIB, LIMITS, MIB, SPACE, flat, hill, outcome, run, tuner
+from fabric.tune.asking import defaults
+from tests.unit.tune.worlds import KIB, LIMITS, MIB, MODEL, SPACE, flat, hill, outcome, run, tuner
 
 
 @pytest.fixture(scope="module")
@@ -274,3 +275,16 @@ def test_where_something_lost_the_chosen_one_is_clean_in_eight_trials() -> None:
     best = done.best()
     assert best is not None
     assert sum(row.trial.fidelity == 1 and row.trial.knobs == best.knobs for row in done.report().rows) >= 8
+
+
+def test_a_default_that_a_short_trial_alone_speaks_against_is_heard_again() -> None:
+    """A burst that no whole trial met: what is deployed is not below the default for it."""
+    one = tuner()
+    default, _ = defaults(SPACE, MODEL)
+    while (trial := one.ask()) is not None:
+        is_default = trial.knobs == default
+        rate = 6e9 if is_default else 5e9
+        one.tell(trial, outcome(rate, paused=0.05 if is_default and trial.fidelity < 1 else 0.0))
+    chosen = one.best()
+    assert chosen is not None
+    assert chosen.knobs == default
