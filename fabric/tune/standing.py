@@ -85,7 +85,7 @@ class Standing:
         return max(worst, 0.1) if self.flaws(limits) else min(worst, -0.01)
 
     def may_recover(self, limits: Limits) -> bool:
-        """Returns whether short trials alone speak against it, and a whole one without pauses or marks would clear it."""
+        """Returns whether only short trials speak against it, and one whole without pauses or marks would clear it."""
         last = self.told[-1]
         clean = replace(last.outcome, pause_share=0.0, marks_share=0.0)
         whole = Told(replace(last.trial, fidelity=FULL), clean)
