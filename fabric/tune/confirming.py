@@ -43,7 +43,7 @@ class Confirmation:
         """Yields each measurement; returns early when a finalist fell and another may be looked for."""
         while self.left > 0 and (one := self._next()) is not None:
             yield Ask(one.knobs, FULL, FIRST_SEED + len(one.at(FULL)), "confirmation")
-            if self.book[one.knobs].flaws(self.book.limits) and self.may_search:
+            if self.book[one.knobs].has_fallen(self.book.limits) and self.may_search:
                 return
 
     @property

@@ -13,7 +13,7 @@
 
 What a trial costs is its wait for counters, less its load: so none is shorter than 1/3, where the beginning weighs too
 much. A new leader is measured at 1 at once: what fails there must not lead the search. Refinement ends when nothing
-rose for 30 trials, the path's own bound is within 3 %, or the rest of the budget is needed for confirmation (simulation
+rose for 20 trials, the path's own bound is within 3 %, or the rest of the budget is needed for confirmation (simulation
 study 4.4); it goes on when a finalist falls and trials are left. A setting that lost, or paused far too much, is not
 only out: none above it in every number is tried (4.4: shrink the box). What lost in some of its trials alone is taken
 for a warning: none within a factor of two of it is tried or deployed either.
@@ -41,7 +41,7 @@ from fabric.tune.usl import ScalingLaw, fit_law
 
 __all__ = ("Search",)
 
-PATIENCE = 30  # trials without a rise; 20 ended one study of 60 before a step that gave 9 %
+PATIENCE = 20  # trials without a rise; 30 left too few to confirm beside a limit
 NEAR_BOUND = 0.97
 EXHAUSTED = "every setting near the leader was tried"
 SPENT = "the rest of the budget confirms"
@@ -304,7 +304,9 @@ class Search:
     def _estimated(self, turn: int) -> tuple[Knobs, str] | None:
         limits = self.book.limits
         seen = [
-            Seen(self.space.place(one.knobs), self.book.worth(one), one.excess(limits) if one.flaws(limits) else 0.0)
+            Seen(
+                self.space.place(one.knobs), self.book.worth(one), one.excess(limits) if one.has_fallen(limits) else 0.0
+            )
             for one in self.book.standings()
         ]
         leader = self.book.leader()

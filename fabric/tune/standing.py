@@ -37,6 +37,17 @@ class Standing:
         The ends are those of one-sided 95 % intervals over the trials at full fidelity, once there are as many as there
         may be: a share that held by luck is likely to exceed its limit once deployed.
         """
+        found = dict.fromkeys(flaw for one in self._judged() for flaw in flaws(one, limits))
+        if not found and len(self.at(FULL)) >= MOST_FULL:
+            found |= dict.fromkeys(self._doubts(limits))
+        return tuple(found)
+
+    def has_fallen(self, limits: Limits) -> bool:
+        """Returns whether the search is done with it: it has flaws, and its mean is of enough trials to say so.
+
+        The mean of fewer whole trials than `EARLY`, one of them within the limits, has to be far above a limit. It may
+        not be deployed with that: it is open until more have shown where its mean is.
+        """
         judged, whole = limits, [one.outcome for one in self.at(FULL)]
         if len(whole) < EARLY and any(not flaws(one, limits) for one in whole):
             judged = replace(
@@ -44,10 +55,8 @@ class Standing:
                 pause_share_max=LENIENCE * limits.pause_share_max,
                 marks_share_max=LENIENCE * limits.marks_share_max,
             )
-        found = dict.fromkeys(flaw for one in self._judged() for flaw in flaws(one, judged))
-        if not found and len(self.at(FULL)) >= MOST_FULL:
-            found |= dict.fromkeys(self._doubts(limits))
-        return tuple(found)
+        is_early = judged is not limits and not any(flaws(one, judged) for one in self._judged())
+        return bool(self.flaws(limits)) and not is_early
 
     def _judged(self) -> Iterator[Outcome]:
         """Yields the outcome of each trial with the shares of all: a share is a mean over time, however it is cut."""
@@ -82,7 +91,7 @@ class Standing:
     def excess(self, limits: Limits) -> float:
         """Returns how far it is from what may be deployed, in decades: above 0 when it may not, below when it may."""
         worst = max(_excess(one, limits) for one in self._judged())
-        return max(worst, 0.1) if self.flaws(limits) else min(worst, -0.01)
+        return max(worst, 0.1) if self.has_fallen(limits) else min(worst, -0.01)
 
     def may_recover(self, limits: Limits) -> bool:
         """Returns whether only short trials speak against it, and one whole without pauses or marks would clear it."""
@@ -91,8 +100,8 @@ class Standing:
         whole = Told(replace(last.trial, fidelity=FULL), clean)
         return (
             not self.at(FULL)
-            and bool(self.flaws(limits))
-            and not Standing(self.knobs, (*self.told, whole)).flaws(limits)
+            and self.has_fallen(limits)
+            and not Standing(self.knobs, (*self.told, whole)).has_fallen(limits)
         )
 
     @property
@@ -185,7 +194,7 @@ class Book:
         """
         feasible, fallen = [], []
         for one in self.standings():
-            if not one.flaws(self.limits):
+            if not one.has_fallen(self.limits):
                 feasible.append(one)
             elif one.at(FULL):
                 fallen.append(one)

@@ -172,8 +172,8 @@ def test_it_ends_where_the_path_can_carry_no_more() -> None:
 
 
 def test_it_ends_when_nothing_rises() -> None:
-    done = run(tuner(budget=100), flat)
-    assert done.stopped == "no rise above noise in 30 trials"
+    done = run(tuner(), flat)
+    assert done.stopped == "no rise above noise in 20 trials"
 
 
 def test_a_space_of_one_setting_ends() -> None:
