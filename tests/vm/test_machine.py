@@ -64,6 +64,7 @@ def test_machine_has_soft_roce_and_leaves_nothing(boot: Boot, lab: Path, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.bar  # in CI, tests/vm/lab reboots machines
 def test_disk_survives_a_power_cut_and_a_reboot_gives_the_keys_back(boot: Boot, accelerator: Accelerator) -> None:
     (machine,) = boot(MachineSpec("host1"))
     with machine.login() as session:
@@ -83,6 +84,7 @@ def test_disk_survives_a_power_cut_and_a_reboot_gives_the_keys_back(boot: Boot, 
     assert not machine.is_running()
 
 
+@pytest.mark.bar  # in CI, tests/vm/lab saves machines, and comes back to them
 def test_saved_machine_comes_back_as_it_was_more_than_once(
     boot: Boot, lab: Path, image: Image, accelerator: Accelerator, tmp_path: Path
 ) -> None:
@@ -161,6 +163,7 @@ def pair(wire: Path) -> Sequence[MachineSpec]:
     )
 
 
+@pytest.mark.bar  # in CI, tests/vm/lab reads back what it wrote
 def test_host_reads_back_over_rdma_what_it_wrote_and_again_after_a_restore(
     boot: Boot, tmp_path: Path, lab: Path, image: Image, accelerator: Accelerator
 ) -> None:

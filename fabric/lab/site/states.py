@@ -2,9 +2,9 @@
 
     CACHE/states/KEY/   what `Machine.snapshot` wrote; its time is when it was last used
 
-The key covers all that a saved memory depends on: image, machine, emulator and its version. A state that nobody used
-for two weeks goes, unless a machine runs on it. It holds the keys of a lab's machine, which reach no further than this
-machine's loopback address.
+The key covers all that a saved memory depends on: image, machine, emulator and its version, processor and the kernel's
+words. A state that nobody used for two weeks goes, unless a machine runs on it. It holds the keys of a lab's machine,
+which reach no further than this machine's loopback address.
 """
 
 import hashlib
@@ -23,6 +23,7 @@ from fabric.clock import Clock
 from fabric.errors import HostError
 from fabric.lab.vm import Accelerator, Image, Machine, MachineSpec, processes
 from fabric.lab.vm.programs import find
+from fabric.lab.vm.qemu import kept_alike
 
 __all__ = ("WarmStates", "qemu_version")
 
@@ -52,7 +53,7 @@ class WarmStates:
 
     def __init__(self, cache: Path, image: Image, accelerator: Accelerator, emulator: str, clock: Clock) -> None:
         self._folder = cache / "states"
-        self._basis = [image.digest, str(accelerator), emulator]
+        self._basis = [image.digest, *kept_alike(accelerator), emulator]
         self._clock = clock
 
     def key(self, spec: MachineSpec) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.vm.engine.bench import HOST, HOST_PORT, TARGET_PORT, TRANSPORTS, Bench, Talk
+from tests.vm.engine.bench import HOST, HOST_PORT, RDMA_IN_CI, TARGET_PORT, Bench, Talk
 
 pytestmark = pytest.mark.vm
 
@@ -93,7 +93,7 @@ def _flaws(end: dict[str, Any], spoilt: int = 0, *, fault: str) -> list[str]:
 
 
 @pytest.mark.parametrize("states", [FEW, pytest.param(REST, marks=pytest.mark.bar)], ids=["few", "rest"])
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", RDMA_IN_CI)
 def test_no_fault_in_any_state_makes_a_wrong_byte_a_hang_or_a_leak(
     bench: Bench, transport: str, states: tuple[str, ...]
 ) -> None:

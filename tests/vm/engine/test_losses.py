@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.vm.engine.bench import HOST_PORT, TARGET, TARGET_PORT, TRANSPORTS, Bench, Talk
+from tests.vm.engine.bench import HOST_PORT, RDMA_IN_CI, TARGET, TARGET_PORT, Bench, Talk
 from tests.vm.traffic import grown, rxe_counters
 
 pytestmark = pytest.mark.vm
@@ -43,7 +43,7 @@ class Reading:
         return report
 
 
-@pytest.fixture(scope="module", params=TRANSPORTS)
+@pytest.fixture(scope="module", params=RDMA_IN_CI)
 def reading(request: pytest.FixtureRequest, bench: Bench) -> Iterator[Reading]:
     """Yields an engine that reads until the tests over its transport are done; then it must have let go of all."""
     transport: str = request.param

@@ -10,7 +10,7 @@ import pytest
 
 from fabric.engine.nvmeof.wire.cm import CmStatus
 from fabric.engine.nvmeof.wire.status import DNR, Status
-from tests.vm.engine.bench import CLOSED, KV, RDMA_IN_CI, TRANSPORTS, TWO, Bench
+from tests.vm.engine.bench import CLOSED, KV, RDMA_IN_CI, TWO, Bench
 
 pytestmark = pytest.mark.vm
 
@@ -21,7 +21,7 @@ def refused(status: Status, field: str = "") -> dict[str, Any]:
     return {"status": status | DNR, "field": field}
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", RDMA_IN_CI)
 def test_nvmet_refuses_what_our_tables_say_it_refuses(bench: Bench, transport: str) -> None:
     found = bench.run("refusals", *(bench.url(transport, nqn) for nqn in (KV, CLOSED, TWO)))
 
@@ -38,7 +38,7 @@ def test_nvmet_refuses_what_our_tables_say_it_refuses(bench: Bench, transport: s
         assert found["SGL of type 0"]["status"] == Status.INVALID_FIELD | DNR
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", RDMA_IN_CI)
 def test_a_namespace_that_is_added_is_seen_and_used_and_one_that_goes_is_missed(bench: Bench, transport: str) -> None:
     with bench.talk("watch", bench.url(transport), "3") as talk:
         talk.until("open")

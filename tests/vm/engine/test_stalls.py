@@ -28,6 +28,7 @@ def test_a_keep_alive_that_expires_in_a_stall_costs_a_reconnect_and_no_byte(benc
     assert bench.target("dmesg | grep -c 'keep-alive timer .* expired'") != "0"
 
 
+@pytest.mark.bar  # in CI, tests/unit/engine has the thread, and the stall above its end
 @pytest.mark.parametrize("transport", RDMA_IN_CI)
 def test_the_keep_alive_thread_keeps_the_controller_through_the_same_stall(bench: Bench, transport: str) -> None:
     created = "dmesg | grep -c 'nvmet: creating nvm controller'"

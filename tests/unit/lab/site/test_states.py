@@ -4,9 +4,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fabric.clock import FakeClock
 from fabric.lab.site.states import WarmStates
-from fabric.lab.vm import Accelerator, Disk, DiskKind, Image, MachineSpec, Nic
+from fabric.lab.vm import Accelerator, Disk, DiskKind, Image, MachineSpec, Nic, qemu
 
 IMAGE = Image("0" * 16, Path("/cache/0"))
 SPEC = MachineSpec("host1", nics=(Nic("data0", "02:00:00:00:00:01", "/lab/a"),))
@@ -27,6 +29,15 @@ def test_key_is_of_all_that_a_memory_depends_on_and_not_of_where_sockets_are(tmp
         replace(SPEC, nics=(replace(SPEC.nics[0], mac="02:00:00:00:00:02"),)),
     )
     assert len({key, *map(states(tmp_path).key, others)}) == 4
+
+
+@pytest.mark.parametrize("name", ["_TCG_CPU", "_TCG_WORDS", "_KERNEL_WORDS"])
+def test_a_memory_of_another_processor_or_kernel_command_line_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    key = states(tmp_path).key(SPEC)
+    monkeypatch.setattr(qemu, name, f"{getattr(qemu, name)} other")
+    assert states(tmp_path).key(SPEC) != key
 
 
 def test_state_that_nobody_used_for_two_weeks_goes_and_one_in_use_stays(tmp_path: Path) -> None:
